@@ -33,8 +33,8 @@ struct DataFiles {
 /// gets data.
 const ETCD: DataFiles = DataFiles { present: "member/wal", unused: "member/wal.tmp/unused" };
 
-/// With the directory of its log of writes, Redis has data.
-const REDIS: DataFiles = DataFiles { present: "appendonlydir", unused: "unused" };
+/// With the list of the files of its log of writes, Redis has data.
+const REDIS: DataFiles = DataFiles { present: "appendonlydir/appendonly.aof.manifest", unused: "unused" };
 
 impl DataFiles {
     const fn of(service: EnsembleService) -> Self {
@@ -185,10 +185,11 @@ mod tests {
         own.make(&key(1), redis).unwrap();
         assert_eq!(own.look(redis).unwrap(), MemberDirectory::Claimed(key(1), MemberData::Unused));
         fs::create_dir(own.data().join("appendonlydir")).unwrap();
+        fs::write(own.data().join(REDIS.present), "").unwrap();
         own.note_used().unwrap();
         own.note_used().unwrap();
         assert_eq!(own.look(redis).unwrap(), MemberDirectory::Claimed(key(1), MemberData::Present));
-        fs::remove_dir(own.data().join("appendonlydir")).unwrap();
+        fs::remove_file(own.data().join(REDIS.present)).unwrap();
         assert_eq!(own.look(redis).unwrap(), MemberDirectory::Claimed(key(1), MemberData::Lost));
     }
 }

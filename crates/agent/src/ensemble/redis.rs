@@ -84,6 +84,11 @@ impl Redis {
         SocketAddr::new(self.address, self.settings.port)
     }
 
+    /// How many replicas it must have to take writes.
+    pub(super) const fn min_replicas(&self) -> u32 {
+        self.settings.min_replicas
+    }
+
     /// The command that starts it.
     pub(super) fn command(&self, program: &str, data: &Path) -> Command {
         let (address, port) = (self.address.to_string(), self.settings.port.to_string());
@@ -142,7 +147,7 @@ impl Redis {
     async fn asked(&self, tells_position: bool) -> Result<RedisAnswer, ProbeError> {
         let mut connection = self.connect().await?;
         let mut info = Info::default();
-        for section in ["server", "persistence", "replication"] {
+        for section in ["server", "persistence", "replication", "keyspace"] {
             info.add(&connection.text(&["INFO", section]).await?);
         }
         if info.get("loading") == Some("1") {
@@ -256,7 +261,14 @@ fn replication(info: &Info, scheme: &str, tells_position: bool) -> Option<Replic
         replicas: if is_primary { replicas(info).into_iter().map(url).collect() } else { Vec::new() },
         takes_over: false,
         run: info.get("run_id")?.to_owned(),
+        keys: (!is_primary && !streams).then(|| keys(info)),
     })
+}
+
+/// The number of keys in all databases.
+fn keys(info: &Info) -> u64 {
+    let of = |line: &str| line.split(',').find_map(|field| field.strip_prefix("keys=")?.parse::<u64>().ok());
+    info.with_prefix("db").filter_map(of).sum()
 }
 
 /// The addresses of the replicas that a primary sends data to, in order.
@@ -289,6 +301,13 @@ mod tests {
         let detached = replica.replace("10.0.0.1", NOBODY_HOST).replace("6379", NOBODY_PORT);
         let detached = said(&detached.replace(":up", ":down"), false);
         assert_eq!((detached.follows, detached.streams, detached.offset), (None, false, Some(14)));
+        let keys =
+            |databases: &str| said(&format!("{replica}{databases}").replace(":up", ":down"), false).keys;
+        assert_eq!(
+            (keys(""), keys("db0:keys=7,expires=0,avg_ttl=0\ndb3:keys=2,expires=1\n")),
+            (Some(0), Some(9))
+        );
+        assert_eq!(streaming.keys, None);
         let copying = said(&replica.replace("progress:0", "progress:1"), false);
         assert!(!copying.streams && !copying.is_whole);
     }
@@ -303,7 +322,7 @@ mod tests {
             false,
         );
         assert_eq!(primary.replicas, ["redis://10.0.0.2:6379", "redis://10.0.0.3:6379"]);
-        assert!(primary.is_primary && primary.offset.is_none());
+        assert!(primary.is_primary && primary.offset.is_none() && primary.keys.is_none());
         assert_eq!(primary.former.as_deref(), Some("cd"));
     }
 

@@ -43,6 +43,12 @@ impl Info {
         self.0.get(name).map(String::as_str)
     }
 
+    /// The values of the fields whose names begin so.
+    pub(crate) fn with_prefix(&self, prefix: &str) -> impl Iterator<Item = &str> {
+        let named = self.0.iter().filter(move |(name, _)| name.starts_with(prefix));
+        named.map(|(_, value)| value.as_str())
+    }
+
     fn number(&self, name: &str) -> Option<u64> {
         self.get(name)?.parse().ok()
     }

@@ -202,7 +202,7 @@ fn service(before: ServiceAgentSpec, change: &EnsembleFlags) -> Result<ServiceAg
     let foreign = |flags: [(&str, &Option<u32>); 2], of: &str| {
         let given = flags.into_iter().find(|(_, value)| value.is_some());
         given.map_or(Ok(()), |(flag, _)| {
-            Err(Failure::usage(format!("{flag} is a setting of {of}: leave it out")))
+            Err(Failure::usage(format!("use {flag}: it is a setting of {of}; leave it out")))
         })
     };
     if let Some(redis) = before.redis {

@@ -325,10 +325,16 @@ async fn a_redis_speaks_tls_alone_and_takes_new_certificates_without_a_restart()
 
     // Settings of another software, and what it has none of.
     for (args, reason) in [
-        (["ensemble", "set", "cache", "--client-port", "5"].as_slice(), "--client-port is a setting of etcd"),
+        (
+            ["ensemble", "set", "cache", "--client-port", "5"].as_slice(),
+            "use --client-port: it is a setting of etcd",
+        ),
         (&["ensemble", "set", "cache", "--port", "5"], "has members with port"),
         (&["ensemble", "set", "cache", "--min-replicas-to-write", "7"], "write 0 to 6"),
-        (&["ensemble", "failover", "cache", "--to", "9"], "no member of ensemble cache with this number"),
+        (
+            &["ensemble", "failover", "cache", "--to", "9"],
+            "no member of ensemble cache with this number works",
+        ),
         (
             &["ensemble", "failover", "cache", "--to", "9", "--accept-data-loss", "--yes"],
             "no member of ensemble",

@@ -2,6 +2,7 @@
 //! next change begins. A change is recorded before anybody acts on it, and each step may be repeated: the store is always asked what is so.
 
 pub mod candidates;
+mod lead;
 mod orders;
 mod phases;
 pub mod plan;

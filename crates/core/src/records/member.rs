@@ -172,6 +172,8 @@ pub struct Replication {
     pub takes_over: bool,
     /// Id of its process: one that is started anew has another.
     pub run: String,
+    /// The number of its keys; `None` of a primary, and while data come to it.
+    pub keys: Option<u64>,
 }
 
 /// What was reported of a member last.

@@ -29,6 +29,8 @@ pub struct PrimaryRecord {
     pub follows: BTreeMap<MemberNumber, MemberNumber>,
     /// The members that were seen with all data of a primary.
     pub had_data: BTreeSet<MemberNumber>,
+    /// Whether the primary does not work, and none may take over before something changes.
+    pub is_held: bool,
     /// Whether its members tell of their positions: one of them leaves once others have what it has.
     pub tells_position: bool,
 }

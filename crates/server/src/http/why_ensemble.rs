@@ -39,6 +39,7 @@ pub(super) fn ensemble(
     let plan = plan(fleet, &kept.value, stop.as_deref(), now);
     let mut lines = vec![sizes(fleet, &kept.value, members, &plan)];
     lines.extend(members.into_iter().flat_map(|members| each(fleet, members, now)));
+    lines.extend(members.into_iter().flat_map(lead));
     lines.extend(members.into_iter().flat_map(|members| requests::lines(members, now)));
     lines.extend(members.into_iter().flat_map(|members| requests::snapshot_lines(members, now)));
     let is_waiting = !plan.steps.is_empty() || plan.waiting.is_some();
@@ -92,6 +93,18 @@ fn each(fleet: &Fleet, members: &EnsembleMembers, now: Timestamp) -> impl Iterat
         let complaint = complaint(fleet, members, *number, now);
         format!("member {number} on node {} is {phase} for {since}{reason}{complaint}", member.node)
     })
+}
+
+/// Who is the primary, and to whom it is to hand over.
+fn lead(members: &EnsembleMembers) -> impl Iterator<Item = String> {
+    let lead = &members.lead;
+    let primary = lead.primary.map(|number| match &lead.promotion {
+        None => format!("member {number} is the primary"),
+        Some(_) => format!("member {number} is to become the primary"),
+    });
+    let handover =
+        lead.handover.map(|to| format!("the primary is to hand over to member {to}, as was ordered"));
+    primary.into_iter().chain(handover)
 }
 
 /// What keeps a member from working, after what it is; empty if nothing is known.

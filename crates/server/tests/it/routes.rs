@@ -130,7 +130,7 @@ async fn problem_of(client: &Client, method: &str, path: &str) -> Option<String>
 }
 
 /// The routes that change an object only at the revision in `If-Match`.
-const CONDITIONAL: [&str; 21] = [
+const CONDITIONAL: [&str; 22] = [
     "DELETE /v1/namespaces/default/clusters/web-1",
     "DELETE /v1/namespaces/default/ensembles/web-1",
     "DELETE /v1/namespaces/default/filters/web-1",
@@ -140,6 +140,7 @@ const CONDITIONAL: [&str; 21] = [
     "PATCH /v1/namespaces/default/entities/web-1",
     "PATCH /v1/namespaces/default/nodes/web-1/params",
     "PATCH /v1/namespaces/default/profiles/web-1",
+    "POST /v1/namespaces/default/ensembles/web-1/failover",
     "POST /v1/namespaces/default/ensembles/web-1/scale",
     "PUT /v1/namespaces/default/clusters/web-1",
     "PUT /v1/namespaces/default/ensembles/web-1",

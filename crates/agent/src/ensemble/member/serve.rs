@@ -121,7 +121,12 @@ impl MemberTask {
             | ReplicationStep::Follow(_)
             | ReplicationStep::HandOver(_) => {}
         }
+        self.alarm = match (&order.replication, &self.replication) {
+            (Some(ordered), Some(said)) => replication::alarm(ordered, said, redis.min_replicas()),
+            (None, _) | (_, None) => None,
+        };
         let lag = match (&order.replication, &self.replication) {
+            _ if self.alarm.is_some() => self.alarm.clone().unwrap_or_default(),
             (Some(ordered), Some(said)) => replication::lag(ordered, said).to_owned(),
             (None, _) | (_, None) => reason,
         };

@@ -79,6 +79,9 @@ pub struct Replication {
     pub takes_over: bool,
     /// Id of its process: one that is started anew has another.
     pub run: String,
+    /// The number of its keys; absent of a primary, and while data come to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<u64>,
 }
 
 /// Who is the primary, and what the others were ordered, as it is stored.
@@ -114,6 +117,9 @@ pub struct StoredPrimary {
     /// Numbers of the members that were seen with all data of a primary.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub had_data: Vec<u64>,
+    /// Whether the primary does not work, and none may take over before something changes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_held: bool,
     /// Whether its members tell of their positions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tells_position: bool,
@@ -179,6 +185,7 @@ impl From<&core::Replication> for Replication {
             replicas: from.replicas.clone(),
             takes_over: from.takes_over,
             run: from.run.clone(),
+            keys: from.keys,
         }
     }
 }
@@ -196,6 +203,7 @@ impl From<Replication> for core::Replication {
             replicas: from.replicas,
             takes_over: from.takes_over,
             run: from.run,
+            keys: from.keys,
         }
     }
 }
@@ -222,6 +230,7 @@ impl StoredPrimary {
                 .map(|(number, of)| StoredFollower { number: number.get(), of: of.get() })
                 .collect(),
             had_data: from.had_data.iter().copied().map(MemberNumber::get).collect(),
+            is_held: from.is_held,
             tells_position: from.tells_position,
         };
         (stored != Self::default()).then_some(stored)
@@ -245,6 +254,7 @@ impl From<StoredPrimary> for PrimaryRecord {
             is_handover_known: from.is_handover_known,
             follows: map_from(follows),
             had_data: from.had_data.into_iter().map(MemberNumber::new).collect(),
+            is_held: from.is_held,
             tells_position: from.tells_position,
         }
     }

@@ -97,11 +97,14 @@ impl EnsembleStatus {
         let shape = |(of, (number, member)): (&core::EnsembleMembers, (&MemberNumber, &core::Member))| {
             EnsembleMember::of(*number, member, health(fleet, of, *number))
         };
+        let is_held = members.is_some_and(|members| members.lead.is_held);
         let members: Vec<_> = all.map(shape).collect();
         let counts = [MemberPhase::Voting, MemberPhase::Serving];
         let voting = members.iter().filter(|member| counts.contains(&member.state));
         let working = voting.clone().filter(|member| member.health == MemberHealth::Working).count();
         let voting = voting.count();
+        // Without a primary, none of them takes writes.
+        let working = if is_held { 0 } else { working };
         Self {
             wanted: wanted as u64,
             voting: voting as u64,

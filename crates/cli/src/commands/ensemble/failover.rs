@@ -25,8 +25,8 @@ pub(super) async fn failover(
     let after = at.fail_over_ensemble(namespace, name, request).await?;
     let what = match (request.acknowledge, request.accept_data_loss) {
         (true, _) => "the last failover is acknowledged",
-        (false, true) => "the primary is changed",
-        (false, false) => "the primary hands over",
+        (false, true) => "the primary is to be another member",
+        (false, false) => "the primary is to hand over",
     };
     context.show.changed(&format!("ensemble {name}: {what}"));
     context.show.note(&format!("see: bellwether ensemble get {name}"));

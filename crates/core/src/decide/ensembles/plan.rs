@@ -3,6 +3,7 @@
 
 mod primaries;
 mod step;
+mod waits;
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;

@@ -2,11 +2,11 @@
 //! next change begins. Who is to be the primary, and who follows whom, is recorded before anybody acts on it.
 
 use alloc::collections::BTreeMap;
-use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::candidates::without_refusing;
+use super::lead::is_held;
 use super::{EnsembleDecision, EnsembleSight, EnsembleStep};
 use crate::decide::placement::primary::{
     HistoryPosition, Instance, InstanceState, Instances, PrimarySpec, PrimaryStep, PrimaryWait, next_step,
@@ -14,7 +14,6 @@ use crate::decide::placement::primary::{
 use crate::decide::placement::{CandidateNode, CandidateNodes, Placed, wanted};
 use crate::records::ensemble::{EnsembleService, RedisSettings};
 use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, RemovalReason};
-use crate::records::event::EventDraft;
 use crate::records::member::{MemberState, Replication};
 use crate::records::primary::{PrimaryRecord, Promotion};
 use crate::words::counter::MemberNumber;
@@ -47,7 +46,9 @@ impl EnsembleSight<'_> {
             PrimaryStep::Rest | PrimaryStep::Wait(_) => {}
         }
         members.lead.tells_position = matches!(step, PrimaryStep::Wait(PrimaryWait::Copies(_)));
+        members.lead.is_held = is_held(&step);
         let mut events = super::events(self.members, &members);
+        events.extend(self.primary_held(&members));
         events.extend(self.primary_changed(&members));
         let wake = self.wake_instances(&spec, &members, &instances);
         EnsembleDecision { members, step: EnsembleStep::Primary(step), events, wake }
@@ -118,6 +119,7 @@ impl EnsembleSight<'_> {
             },
             data: may_have.then(|| known.map_or_else(nothing, position)),
             is_whole: said.is_some_and(|said| said.is_whole && in_line(said)),
+            keys: said.and_then(|said| said.keys),
         }
     }
 
@@ -176,7 +178,7 @@ impl EnsembleSight<'_> {
     }
 
     /// What a member that works says of its replication.
-    fn said(&self, number: MemberNumber, member: &Member) -> Option<&Replication> {
+    pub(super) fn said(&self, number: MemberNumber, member: &Member) -> Option<&Replication> {
         let report = self.report(number, member).filter(|report| report.state == MemberState::Working)?;
         report.replication.as_ref()
     }
@@ -222,57 +224,6 @@ impl EnsembleSight<'_> {
         self.note_lead(members);
     }
 
-    /// Notes who is seen as the primary, and who has its data.
-    fn note_lead(&self, members: &mut EnsembleMembers) {
-        let said = |number: MemberNumber| {
-            let member = members.members.get(&number)?;
-            Some(self.said(number, member)?.clone())
-        };
-        let mut lead = members.lead.clone();
-        if let Some(said) = lead.primary.and_then(said).filter(|said| said.is_primary) {
-            note_primary(&mut lead, &said, self.now);
-        }
-        if let Some((to, said)) = lead.handover.and_then(|to| Some((to, said(to)?)))
-            && said.is_primary
-            && said.former.is_some()
-            && said.former == lead.history
-        {
-            lead.former = lead.history.replace(said.history);
-            lead.run = Some(said.run);
-            (lead.primary, lead.promotion, lead.handover) = (Some(to), None, None);
-            lead.follows.remove(&to);
-        }
-        self.note_first_history(members, &mut lead);
-        let knows = lead.handover.and_then(said).is_some_and(|said| said.takes_over);
-        lead.is_handover_known = lead.handover.is_some() && (lead.is_handover_known || knows);
-        for number in members.members.keys() {
-            let is_whole = |said: Replication| said.is_whole && Some(&said.history) == lead.history.as_ref();
-            if said(*number).is_some_and(is_whole) {
-                lead.had_data.insert(*number);
-            }
-        }
-        members.is_bootstrapped |= lead.history.is_some();
-        members.lead = lead;
-    }
-
-    /// Of the first replica that a primary gets it is known what history that writes, if the primary itself is not heard of any more.
-    fn note_first_history(&self, members: &EnsembleMembers, lead: &mut PrimaryRecord) {
-        let Some(primary) = lead.primary.filter(|_| lead.promotion.is_none()) else { return };
-        let Some(member) = members.members.get(&primary) else { return };
-        if self.said(primary, member).is_some() {
-            return;
-        }
-        let url = &member.peer_url;
-        if lead.had_data.iter().any(|number| *number != primary) {
-            return;
-        }
-        let mut said = members.members.iter().filter_map(|(number, member)| self.said(*number, member));
-        let first = said.find(|said| said.streams && said.is_whole && said.follows.as_ref() == Some(url));
-        if let Some(first) = first.filter(|first| lead.history.as_ref() != Some(&first.history)) {
-            lead.former = lead.history.replace(first.history.clone());
-        }
-    }
-
     fn remove_instance(
         &self,
         members: &mut EnsembleMembers,
@@ -304,30 +255,6 @@ impl EnsembleSight<'_> {
         members.lead.handover = members.lead.handover.filter(|to| *to != number);
     }
 
-    /// That another member is the primary.
-    fn primary_changed(&self, members: &EnsembleMembers) -> Option<EventDraft> {
-        let (before, after) = (&self.members.lead, &members.lead);
-        let primary = after.primary.filter(|primary| before.primary != Some(*primary))?;
-        let on = |number: MemberNumber| match members.members.get(&number) {
-            Some(member) => format!("member {number} on {}", member.node),
-            None => format!("member {number}"),
-        };
-        let cause = match (before.primary, &after.promotion) {
-            (None, _) => format!("{} is the first", on(primary)),
-            (Some(former), Some(_)) => {
-                format!("{} takes over from {}, which does not work", on(primary), on(former))
-            }
-            (Some(former), None) => format!("{} has handed over to {}", on(former), on(primary)),
-        };
-        Some(EventDraft {
-            kind: "ensemble.primary_changed",
-            subject: format!("ensemble/{}", members.ensemble),
-            before: before.primary.map(|number| number.to_string()),
-            after: Some(primary.to_string()),
-            cause,
-        })
-    }
-
     /// When a time that is waited for is over.
     fn wake_instances(
         &self,
@@ -350,31 +277,6 @@ impl EnsembleSight<'_> {
 fn number_of(members: &EnsembleMembers, url: &str) -> MemberNumber {
     let found = members.members.iter().find(|(_, member)| member.peer_url == url);
     found.map_or(MemberNumber::ZERO, |(number, _)| *number)
-}
-
-/// The member that was ordered to be the primary says that it is.
-fn note_primary(lead: &mut PrimaryRecord, said: &Replication, now: Timestamp) {
-    match &lead.promotion {
-        Some(promotion) => {
-            let is_meant = promotion.history.is_none()
-                || said.former == promotion.history
-                || promotion.history.as_ref() == Some(&said.history);
-            if !is_meant {
-                return;
-            }
-            if promotion.is_failover {
-                lead.failed_over = Some(now);
-            }
-            lead.former = promotion.history.clone();
-            (lead.history, lead.run) = (Some(said.history.clone()), Some(said.run.clone()));
-            lead.promotion = None;
-        }
-        // A primary begins another history with the first replica that it gets, as nobody has what it wrote before.
-        None if lead.run.as_ref() == Some(&said.run) && lead.history.as_ref() != Some(&said.history) => {
-            lead.former = lead.history.replace(said.history.clone());
-        }
-        None => {}
-    }
 }
 
 fn follow(lead: &mut PrimaryRecord, numbers: &[MemberNumber], of: Option<MemberNumber>) {

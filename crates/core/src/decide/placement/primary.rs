@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use self::copies::{Leaver, leaver_step};
 use self::failover::fail_over;
 pub use self::instance::{HistoryPosition, Instance, InstanceState, Instances};
-pub use self::step::{PrimarySpec, PrimaryStep, PrimaryWait};
+pub use self::step::{PrimarySpec, PrimaryStep, PrimaryWait, QUIET};
 use super::{CandidateNodes, Placed, RemovalReason, next_node, surplus, wanted};
 use crate::records::primary::PrimaryRecord;
 use crate::words::counter::MemberNumber;
@@ -114,6 +114,13 @@ fn with_primary(
     }
     let missing = wanted.saturating_sub(members.len());
     if let Some((member, since)) = first_silent(members) {
+        // Its own node may have the next one, if there is no other.
+        let others: Placed<'_> = all
+            .iter()
+            .filter(|(number, _)| **number != member)
+            .map(|(number, node)| (*number, *node))
+            .collect();
+        let next = next.or_else(|| next_node(&spec.name, places, &others));
         let until = since.plus(spec.failover_after);
         return match next {
             _ if now < until => PrimaryStep::Wait(PrimaryWait::Silent { member, until }),

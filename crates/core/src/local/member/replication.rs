@@ -1,5 +1,6 @@
 //! The next step of a member towards what it is ordered to be, where one is the primary that replicas follow.
 
+use alloc::format;
 use alloc::string::{String, ToString};
 
 use crate::records::member::{Replication, ReplicationOrder};
@@ -48,6 +49,16 @@ pub fn next(order: &ReplicationOrder, said: &Replication) -> ReplicationStep {
     }
 }
 
+/// Why a primary takes no writes although it serves; `None` if it takes them.
+#[must_use]
+pub fn alarm(order: &ReplicationOrder, said: &Replication, min_replicas: u32) -> Option<String> {
+    let leads = matches!(order, ReplicationOrder::Primary { .. } | ReplicationOrder::HandOver { .. });
+    let has = said.replicas.len();
+    (leads && said.is_primary && has < min_replicas as usize).then(|| {
+        format!("takes no writes: {has} of the {min_replicas} replicas that it must have for that are connected to it")
+    })
+}
+
 /// Why a member that is what it is to be does not have what it is to have yet; empty if it has.
 #[must_use]
 pub const fn lag(order: &ReplicationOrder, said: &Replication) -> &'static str {
@@ -86,6 +97,7 @@ mod tests {
             replicas: Vec::new(),
             takes_over: false,
             run: "r".into(),
+            keys: None,
         }
     }
 
@@ -118,6 +130,12 @@ mod tests {
         assert_eq!(next(&take, &primary), ReplicationStep::Done, "it has taken over");
         assert_eq!((lag(&take, &primary), lag(&follow, &replica(Some("a")))), ("", ""));
         assert!(lag(&follow, &replica(None)).contains("not connected"));
+        let primary = ReplicationOrder::Primary { history: None };
+        let alone = Replication { is_primary: true, ..replica(None) };
+        assert!(
+            alarm(&primary, &alone, 1).is_some_and(|text| text.starts_with("takes no writes: 0 of the 1"))
+        );
+        assert_eq!((alarm(&primary, &alone, 0), alarm(&follow, &alone, 1)), (None, None));
         assert_eq!(next(&take, &replica(None)), ReplicationStep::Follow("b".into()));
     }
 }

@@ -81,6 +81,7 @@ fn actions(routes: Routes) -> Routes {
                 lead,
                 "Have the primary of an ensemble hand over, or another member become it",
             )
+            .optional_body()
             .conditional(),
             handlers::failover,
         )

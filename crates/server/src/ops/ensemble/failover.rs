@@ -2,12 +2,12 @@
 
 use bellwether_api::shape::{ShapeError, reason};
 use bellwether_api::v1::ensemble::FailoverEnsemble;
-use bellwether_core::decide::ensembles::plan::reported;
+use bellwether_core::decide::ensembles::plan::{MemberHealth, health};
 use bellwether_core::records::ensemble::{Ensemble, EnsembleMode};
 use bellwether_core::records::ensemble_members::{EnsembleMembers, MemberPhase};
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::{Key, Record};
-use bellwether_core::records::member::MemberState;
+use bellwether_core::records::member::{MemberState, Replication};
 use bellwether_core::records::primary::{PrimaryRecord, Promotion};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::MemberNumber;
@@ -37,7 +37,7 @@ pub async fn fail_over(
             let members = fleet.ensemble_members.get(name).map(|kept| &*kept.value);
             let (before, primary) = led(ensemble, members)?;
             let mut members = before.clone();
-            let said = match (request.acknowledge, request.to, request.accept_data_loss) {
+            let said_of = match (request.acknowledge, request.to, request.accept_data_loss) {
                 (true, None, false) => acknowledge(&mut members.lead),
                 (true, _, _) => return Err(excluded("acknowledge")),
                 (false, Some(to), true) => force(fleet, &mut members, MemberNumber::new(to))?,
@@ -52,10 +52,17 @@ pub async fn fail_over(
             let draft = EventDraft {
                 before: Some(primary.to_string()),
                 after: members.lead.handover.or(members.lead.primary).map(|number| number.to_string()),
-                ..event("ensemble.failover_requested", format!("ensemble/{name}"), told(&said, &reason))
+                ..event("ensemble.failover_requested", format!("ensemble/{name}"), told(&said_of, &reason))
             };
+            let is_changed = members.lead.primary != before.lead.primary;
+            let changed = is_changed.then(|| EventDraft {
+                before: Some(primary.to_string()),
+                after: members.lead.primary.map(|number| number.to_string()),
+                ..event("ensemble.primary_changed", format!("ensemble/{name}"), said_of.clone())
+            });
             let writes = vec![Write::put(Record::EnsembleMembers(members))];
-            let changeset = Changeset { writes, events: vec![draft] };
+            let events = [Some(draft), changed].into_iter().flatten().collect();
+            let changeset = Changeset { writes, events };
             Ok((Some(changeset.guarded_by(Some(Key::Ensemble(name.clone())))), ensemble.clone()))
         })
         .await
@@ -104,12 +111,11 @@ fn acknowledge(lead: &mut PrimaryRecord) -> String {
     "the last failover is acknowledged: the next one may take place at once".to_owned()
 }
 
-/// Whether a member works by its own word, and may so become the primary.
-fn works(fleet: &Fleet, members: &EnsembleMembers, number: MemberNumber) -> bool {
-    let member = members.members.get(&number).filter(|member| member.phase == MemberPhase::Serving);
-    let report = member.and_then(|_| reported(fleet, members, number));
-    report
-        .is_some_and(|known| known.report.state == MemberState::Working && known.report.replication.is_some())
+/// What a member that is heard of, and works by its own word, says of its replication.
+fn said<'a>(fleet: &'a Fleet, members: &EnsembleMembers, number: MemberNumber) -> Option<&'a Replication> {
+    members.members.get(&number).filter(|member| member.phase == MemberPhase::Serving)?;
+    let MemberHealth::Reported(report) = health(fleet, members, number) else { return None };
+    report.replication.as_ref().filter(|_| report.state == MemberState::Working)
 }
 
 /// The primary hands over to the member that was named, or to the first that may take over.
@@ -120,8 +126,20 @@ fn hand_over(
 ) -> Result<String, OpError> {
     let name = &ensemble.name;
     let may = |number: MemberNumber| {
-        number != primary && members.lead.had_data.contains(&number) && works(fleet, members, number)
+        let has_data = members.lead.had_data.contains(&number);
+        number != primary && has_data && said(fleet, members, number).is_some_and(|said| said.streams)
     };
+    if !said(fleet, members, primary).is_some_and(|said| said.is_primary) {
+        return Err(OpError::Refused {
+            reason: format!(
+                "fail over ensemble {name}: its primary, member {primary}, does not work or is not heard of, and cannot hand over"
+            ),
+            hint: Some(format!(
+                "see what it waits for: bellwether why ensemble/{name}; to make a member the primary whatever it lacks: --to MEMBER \
+                 --accept-data-loss"
+            )),
+        });
+    }
     let to = match to {
         Some(to) if to == primary => {
             return Err(ShapeError::at("to", format!("{to}; this member is the primary already")).into());
@@ -129,13 +147,15 @@ fn hand_over(
         Some(to) if may(to) => to,
         Some(to) => {
             let reason = format!(
-                "{to}; no member of ensemble {name} with this number works and has the data: bellwether ensemble get {name}"
+                "{to}; no member of ensemble {name} with this number works and gets the data of the primary: bellwether ensemble get {name}"
             );
             return Err(ShapeError::at("to", reason).into());
         }
         None => {
             members.members.keys().copied().find(|number| may(*number)).ok_or_else(|| OpError::Refused {
-                reason: format!("fail over ensemble {name}: no other member works and has the data"),
+                reason: format!(
+                    "fail over ensemble {name}: no other member works and gets the data of the primary"
+                ),
                 hint: Some(format!("see what it waits for: bellwether why ensemble/{name}")),
             })?
         }
@@ -154,7 +174,7 @@ fn hand_over(
 
 /// A member becomes the primary, whatever is lost by it.
 fn force(fleet: &Fleet, members: &mut EnsembleMembers, to: MemberNumber) -> Result<String, OpError> {
-    if !works(fleet, members, to) {
+    if said(fleet, members, to).is_none() {
         let reason = format!(
             "{to}; no member of ensemble {} with this number works: bellwether ensemble get {}",
             members.ensemble, members.ensemble

@@ -1,7 +1,7 @@
 //! What to know of an ensemble that is valid and may not be meant.
 
 use bellwether_core::decide::ensembles::candidates::{is_matched, shared_port};
-use bellwether_core::records::ensemble::{Ensemble, EnsembleSize};
+use bellwether_core::records::ensemble::{Ensemble, EnsembleService, EnsembleSize};
 use bellwether_core::records::node::Node;
 use bellwether_core::words::plural::plural;
 use bellwether_core::world::fleet::Fleet;
@@ -17,7 +17,8 @@ pub(crate) fn warning(fleet: &Fleet, ensemble: &Ensemble) -> Option<String> {
         unknown_field(fleet, ensemble),
         nobody(ensemble, machines, matching.len()),
         unknown_spread(ensemble, &matching),
-        even(ensemble.size),
+        even(ensemble),
+        capped(ensemble),
         shared_ports(fleet, ensemble, &matching),
     ]
     .into_iter()
@@ -60,13 +61,32 @@ fn unknown_spread(ensemble: &Ensemble, matching: &[&Node]) -> Option<String> {
 }
 
 /// An even number of voters, of which no more may fail than of one fewer.
-fn even(size: EnsembleSize) -> Option<String> {
-    match size {
-        EnsembleSize::Number(number) if number.is_multiple_of(2) => {
+fn even(ensemble: &Ensemble) -> Option<String> {
+    let votes = matches!(ensemble.service, EnsembleService::Etcd(_));
+    match ensemble.size {
+        EnsembleSize::Number(number) if votes && number.is_multiple_of(2) => {
             Some(format!("{number} members bear as many failures as {}", number.saturating_sub(1)))
         }
         EnsembleSize::Number(_) | EnsembleSize::Quorum => None,
     }
+}
+
+/// A primary that is to have more replicas than there can be, or none.
+fn capped(ensemble: &Ensemble) -> Option<String> {
+    let EnsembleService::Redis(redis) = ensemble.service else { return None };
+    let EnsembleSize::Number(number) = ensemble.size else { return None };
+    let most = number.saturating_sub(1);
+    if most == 0 {
+        return Some(
+            "with one member, nothing is promised of what it acknowledged once it is lost".to_owned(),
+        );
+    }
+    (redis.min_replicas > most).then(|| {
+        format!(
+            "of {number} members, {most} can be replicas, so that writes need {most} of them and not {}",
+            redis.min_replicas
+        )
+    })
 }
 
 /// Another ensemble that has a port of this one, and may have members on the same nodes.

@@ -1,21 +1,19 @@
 //! The changes of an ensemble with a primary, one after the other, as if each succeeded.
 
-use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::step::{MAX_STEPS, PlannedStep, are};
+use super::step::{MAX_STEPS, PlannedStep};
+use super::waits::describe;
 use crate::decide::ensembles::EnsembleSight;
 use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::primary::{
     HistoryPosition, Instance, InstanceState, Instances, PrimarySpec, PrimaryStep, PrimaryWait, next_step,
 };
 use crate::records::ensemble::RedisSettings;
-use crate::records::ensemble_members::EnsembleMembers;
 use crate::records::primary::PrimaryRecord;
 use crate::words::counter::MemberNumber;
 use crate::words::name::NodeName;
-use crate::words::time::Timestamp;
 
 /// An ensemble as it would be after the changes so far.
 struct Play {
@@ -118,6 +116,7 @@ impl Play {
             | PrimaryWait::Quiet { .. }
             | PrimaryWait::TooFewReached { .. }
             | PrimaryWait::NoCandidate
+            | PrimaryWait::OthersHaveMore(_)
             | PrimaryWait::NoSuccessor(_)
             | PrimaryWait::NoRoom { .. } => false,
         }
@@ -173,64 +172,6 @@ const fn fresh(node: NodeName) -> Instance {
         streams: false,
         data: None,
         is_whole: false,
-    }
-}
-
-/// What is waited for, in one line.
-fn describe(wait: &PrimaryWait, members: &EnsembleMembers, matching: usize, now: Timestamp) -> String {
-    let node =
-        |number: &MemberNumber| members.members.get(number).map(|member| format!(" on {}", member.node));
-    let named = |number: &MemberNumber| format!("{number}{}", node(number).unwrap_or_default());
-    let all = |numbers: &[MemberNumber]| {
-        let noun = if numbers.len() == 1 { "member" } else { "members" };
-        format!("{noun} {}", numbers.iter().map(named).collect::<Vec<_>>().join(" and "))
-    };
-    match wait {
-        PrimaryWait::Joining(number) => format!("member {} has not answered yet", named(number)),
-        PrimaryWait::Silent { member, until } => {
-            let becomes = match members.lead.primary == Some(*member) {
-                true => "another one takes over",
-                false => "it is replaced",
-            };
-            let left = until.since(now).brief();
-            format!("member {} does not work; {becomes} if that is still so in {left}", named(member))
-        }
-        PrimaryWait::StillStreams(numbers) => {
-            let verb = if numbers.len() == 1 { "gets" } else { "get" };
-            format!(
-                "{} still {verb} data, although contact is lost: Redis works there, and an agent does not; start that agent, or stop its Redis",
-                all(numbers)
-            )
-        }
-        PrimaryWait::Quiet { until } => format!(
-            "the primary does not work, and another member took over from one already less than an hour ago: none does again for {} unless \
-             that failover is acknowledged: bellwether ensemble failover {} --acknowledge",
-            until.since(now).brief(),
-            members.ensemble
-        ),
-        PrimaryWait::TooFewReached { reached: _, needed: _, silent } if silent.is_empty() => {
-            "the primary does not work, and no other member has its data: start it again".to_string()
-        }
-        PrimaryWait::TooFewReached { reached, needed, silent } => format!(
-            "the primary does not work, and {reached} of {needed} that are needed of the others have its data: a write that was acknowledged \
-             may be on none of them; start {}, or the primary",
-            all(silent)
-        ),
-        PrimaryWait::NoCandidate => {
-            "the primary does not work, and no other member has what it wrote: start it again".to_string()
-        }
-        PrimaryWait::NoSuccessor(number) => format!(
-            "member {} is the primary, and no other one has its data and may take over, so that it could leave",
-            named(number)
-        ),
-        PrimaryWait::Copies(number) => {
-            format!("member {} leaves once enough others have what it has", named(number))
-        }
-        PrimaryWait::NoRoom { missing } if matching == 0 => {
-            format!("no node matches its filter, and {missing} more {} needed", are(*missing))
-        }
-        PrimaryWait::NoRoom { missing } => {
-            format!("no node may have another member, and {missing} more {} needed", are(*missing))
-        }
+        keys: None,
     }
 }

@@ -36,8 +36,18 @@ pub(super) fn fail_over(
     let has_own = restarted.is_some_and(|member| member.data.is_some());
     let all_answer = holders().all(|(_, member)| member.state == InstanceState::Up);
     if has_own && all_answer && reached.len() < needed {
-        // Others were started anew, too, or there are none. What it acknowledged is on its own disk.
-        return PrimaryStep::Promote(primary);
+        // Others were started anew, too, or there are none. What it acknowledged is on its own disk, unless that has lost some of it.
+        let own = restarted.and_then(|member| member.keys);
+        let has_more = |member: &Instance| match (member.keys, own) {
+            (Some(keys), Some(own)) => keys > own,
+            (None, _) | (_, None) => true,
+        };
+        let more = holders().filter(|(_, member)| !member.is_reached() && has_more(member));
+        let more: Vec<MemberNumber> = more.map(|(number, _)| *number).collect();
+        return match more.is_empty() {
+            true => PrimaryStep::Promote(primary),
+            false => PrimaryStep::Wait(PrimaryWait::OthersHaveMore(more)),
+        };
     }
     if let Some(until) = record.failed_over.map(|at| at.plus(spec.quiet)).filter(|until| now < *until) {
         return PrimaryStep::Wait(PrimaryWait::Quiet { until });

@@ -24,6 +24,8 @@ pub struct Instance {
     pub data: Option<HistoryPosition>,
     /// Whether it has that now: not while it copies anew.
     pub is_whole: bool,
+    /// The number of its keys; `None` if it is not known.
+    pub keys: Option<u64>,
 }
 
 /// How far a member has come in which history.

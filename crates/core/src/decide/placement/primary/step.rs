@@ -10,7 +10,7 @@ use crate::words::name::NodeName;
 use crate::words::time::{Span, Timestamp};
 
 /// How long after a failover there is no other, unless a person acknowledged it.
-const QUIET: Span = Span::from_secs(60 * 60);
+pub const QUIET: Span = Span::from_secs(60 * 60);
 
 /// What an ensemble with a primary is to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,6 +93,8 @@ pub enum PrimaryWait {
     },
     /// None of those that are reached has the history of the primary.
     NoCandidate,
+    /// The primary was started anew, as others were, and these have more keys than it, or nobody knows how many: it has lost data.
+    OthersHaveMore(Vec<MemberNumber>),
     /// The primary is to hand over, and no replica may take over.
     NoSuccessor(MemberNumber),
     /// A member is removed once as many others as a write needs have what it has.

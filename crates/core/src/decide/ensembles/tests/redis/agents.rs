@@ -84,6 +84,7 @@ impl Machines {
             offset: (tells || is_detached).then_some(host.log.len() as u64),
             replicas: if host.is_primary { replicas.map(url).collect() } else { Vec::new() },
             run: host.run.to_string(),
+            keys: Some(host.log.len() as u64).filter(|_| !host.is_primary && self.streams(name).is_none()),
             takes_over: host
                 .order
                 .as_ref()

@@ -156,6 +156,16 @@ impl Machines {
         primary.is_some_and(|primary| self.acknowledged.iter().all(|write| primary.log.contains(write)))
     }
 
+    /// Whether each write that was acknowledged is on some machine.
+    pub(super) fn is_somewhere(&self) -> bool {
+        self.acknowledged.iter().all(|write| self.hosts.values().any(|host| host.log.contains(write)))
+    }
+
+    /// The disk of a machine has lost what was written.
+    pub(super) fn forget(&mut self, host: usize) {
+        self.host(host).log.clear();
+    }
+
     pub(super) fn act(&mut self, act: &Act) {
         match act {
             Act::Write => self.write(),
@@ -257,7 +267,15 @@ impl Machines {
         if redis.min_replicas == 0 {
             return;
         }
-        let replicas = self.hosts.iter().filter(|(name, _)| self.streams(name).as_ref() == Some(of));
+        // One that was removed while its agent was cut off, and is connected again before that is, is told to stop only then.
+        let is_member = |host: &Host| {
+            let member = host.number.and_then(|number| self.members.members.get(&number));
+            member.is_some_and(|member| !matches!(member.phase, MemberPhase::Removed(_)))
+        };
+        let replicas = self
+            .hosts
+            .iter()
+            .filter(|(name, host)| is_member(host) && self.streams(name).as_ref() == Some(of));
         let replicas: Vec<&Vec<u64>> = replicas.map(|(_, host)| &host.log).collect();
         let has = |write: &u64| replicas.iter().filter(|log| log.contains(write)).count();
         let known: Vec<u64> =

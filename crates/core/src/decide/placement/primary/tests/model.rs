@@ -101,6 +101,7 @@ impl Model {
                 streams: !process.is_dead && source.is_some_and(|(_, source, _)| !source.is_dead),
                 data: process.has_data.then_some(data),
                 is_whole: process.has_data,
+                keys: Some(process.offset),
             };
             (*number, instance)
         };

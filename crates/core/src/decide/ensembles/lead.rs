@@ -1,0 +1,169 @@
+//! Who is seen as the primary of an ensemble, which history of writes it has, and what is told of that.
+
+use alloc::format;
+use alloc::string::ToString;
+
+use super::EnsembleSight;
+use crate::decide::placement::primary::{PrimaryStep, PrimaryWait};
+use crate::records::ensemble_members::EnsembleMembers;
+use crate::records::event::EventDraft;
+use crate::records::member::Replication;
+use crate::records::primary::PrimaryRecord;
+use crate::words::counter::MemberNumber;
+use crate::words::time::Timestamp;
+
+impl EnsembleSight<'_> {
+    /// Notes who is seen as the primary, and who has its data.
+    pub(super) fn note_lead(&self, members: &mut EnsembleMembers) {
+        let said = |number: MemberNumber| {
+            let member = members.members.get(&number)?;
+            Some(self.said(number, member)?.clone())
+        };
+        let mut lead = members.lead.clone();
+        if let Some(said) = lead.primary.and_then(said).filter(|said| said.is_primary) {
+            note_primary(&mut lead, &said, self.now);
+        }
+        if let Some((to, said)) = lead.handover.and_then(|to| Some((to, said(to)?)))
+            && said.is_primary
+            && said.former.is_some()
+            && said.former == lead.history
+        {
+            lead.former = lead.history.replace(said.history);
+            lead.run = Some(said.run);
+            (lead.primary, lead.promotion, lead.handover) = (Some(to), None, None);
+            lead.follows.remove(&to);
+        }
+        self.note_first_history(members, &mut lead);
+        let knows = lead.handover.and_then(said).is_some_and(|said| said.takes_over);
+        lead.is_handover_known = lead.handover.is_some() && (lead.is_handover_known || knows);
+        for number in members.members.keys() {
+            let is_whole = |said: Replication| said.is_whole && Some(&said.history) == lead.history.as_ref();
+            if said(*number).is_some_and(is_whole) {
+                lead.had_data.insert(*number);
+            }
+        }
+        members.is_bootstrapped |= lead.history.is_some();
+        members.lead = lead;
+    }
+
+    /// Of the first replica that a primary gets it is known what history that writes, if the primary itself is not heard of any more.
+    fn note_first_history(&self, members: &EnsembleMembers, lead: &mut PrimaryRecord) {
+        let Some(primary) = lead.primary.filter(|_| lead.promotion.is_none()) else { return };
+        let Some(member) = members.members.get(&primary) else { return };
+        if self.said(primary, member).is_some() {
+            return;
+        }
+        let url = &member.peer_url;
+        if lead.had_data.iter().any(|number| *number != primary) {
+            return;
+        }
+        let mut said = members.members.iter().filter_map(|(number, member)| self.said(*number, member));
+        let first = said.find(|said| said.streams && said.is_whole && said.follows.as_ref() == Some(url));
+        if let Some(first) = first.filter(|first| lead.history.as_ref() != Some(&first.history)) {
+            lead.former = lead.history.replace(first.history.clone());
+        }
+    }
+
+    /// That no other member may take over, or that the former primary goes on.
+    pub(super) fn primary_held(&self, members: &EnsembleMembers) -> Option<EventDraft> {
+        let (before, after) = (&self.members.lead, &members.lead);
+        let primary = after.primary?;
+        let goes_on = before.primary == Some(primary)
+            && before.promotion.is_none()
+            && after.promotion.as_ref().is_some_and(|promotion| promotion.history.is_none());
+        let (kind, cause) = if after.is_held && !before.is_held {
+            ("ensemble.failover_held", "no other member may take over now: see why ensemble/")
+        } else if goes_on {
+            (
+                "ensemble.primary_continued",
+                "the former primary goes on with what is on its disk: see why ensemble/",
+            )
+        } else {
+            return None;
+        };
+        Some(EventDraft {
+            kind,
+            subject: format!("ensemble/{}", members.ensemble),
+            before: None,
+            after: Some(primary.to_string()),
+            cause: format!("{cause}{}", members.ensemble),
+        })
+    }
+
+    /// That another member is the primary.
+    pub(super) fn primary_changed(&self, members: &EnsembleMembers) -> Option<EventDraft> {
+        let (before, after) = (&self.members.lead, &members.lead);
+        let primary = after.primary.filter(|primary| before.primary != Some(*primary))?;
+        let on = |number: MemberNumber| match members.members.get(&number) {
+            Some(member) => format!("member {number} on {}", member.node),
+            None => format!("member {number}"),
+        };
+        let cause = match (before.primary, &after.promotion) {
+            (None, _) => format!("{} is the first", on(primary)),
+            (Some(former), Some(_)) => {
+                format!(
+                    "{} takes over from {}, which does not work or was started anew",
+                    on(primary),
+                    on(former)
+                )
+            }
+            (Some(former), None) => format!("{} has handed over to {}", on(former), on(primary)),
+        };
+        Some(EventDraft {
+            kind: "ensemble.primary_changed",
+            subject: format!("ensemble/{}", members.ensemble),
+            before: before.primary.map(|number| number.to_string()),
+            after: Some(primary.to_string()),
+            cause,
+        })
+    }
+}
+
+/// The member that was ordered to be the primary says that it is.
+fn note_primary(lead: &mut PrimaryRecord, said: &Replication, now: Timestamp) {
+    match &lead.promotion {
+        Some(promotion) => {
+            let is_meant = promotion.history.is_none()
+                || said.former == promotion.history
+                || promotion.history.as_ref() == Some(&said.history);
+            if !is_meant {
+                return;
+            }
+            if promotion.is_failover {
+                lead.failed_over = Some(now);
+            }
+            lead.former = promotion.history.clone();
+            (lead.history, lead.run) = (Some(said.history.clone()), Some(said.run.clone()));
+            lead.promotion = None;
+        }
+        // A primary begins another history with the first replica that it gets, as nobody has what it wrote before.
+        None if lead.run.as_ref() == Some(&said.run) && lead.history.as_ref() != Some(&said.history) => {
+            lead.former = lead.history.replace(said.history.clone());
+        }
+        None => {}
+    }
+}
+
+/// Whether the primary does not work, and no other member takes over before something changes.
+pub(super) const fn is_held(step: &PrimaryStep) -> bool {
+    match step {
+        PrimaryStep::Wait(wait) => match wait {
+            PrimaryWait::StillStreams(_)
+            | PrimaryWait::Quiet { .. }
+            | PrimaryWait::TooFewReached { .. }
+            | PrimaryWait::NoCandidate
+            | PrimaryWait::OthersHaveMore(_) => true,
+            PrimaryWait::Joining(_)
+            | PrimaryWait::Silent { .. }
+            | PrimaryWait::NoSuccessor(_)
+            | PrimaryWait::Copies(_)
+            | PrimaryWait::NoRoom { .. } => false,
+        },
+        PrimaryStep::Rest
+        | PrimaryStep::Add(_)
+        | PrimaryStep::Remove(..)
+        | PrimaryStep::Follow(..)
+        | PrimaryStep::Promote(_)
+        | PrimaryStep::HandOver(_) => false,
+    }
+}

@@ -1,0 +1,101 @@
+//! What is waited for in an ensemble with a primary, in words.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::step::are;
+use crate::decide::placement::primary::{PrimaryWait, QUIET};
+use crate::records::ensemble_members::EnsembleMembers;
+use crate::words::counter::MemberNumber;
+use crate::words::time::Timestamp;
+
+/// What is waited for, in one line.
+pub(super) fn describe(
+    wait: &PrimaryWait,
+    members: &EnsembleMembers,
+    matching: usize,
+    now: Timestamp,
+) -> String {
+    let named = |number: &MemberNumber| named(members, *number);
+    let all = |numbers: &[MemberNumber]| {
+        let noun = if numbers.len() == 1 { "member" } else { "members" };
+        format!("{noun} {}", numbers.iter().map(named).collect::<Vec<_>>().join(" and "))
+    };
+    match wait {
+        PrimaryWait::Joining(number) => format!("member {} has not answered yet", named(number)),
+        PrimaryWait::Silent { member, until } => silent(*member, *until, members, now),
+        PrimaryWait::StillStreams(numbers) => {
+            let verb = if numbers.len() == 1 { "gets" } else { "get" };
+            let of = members.lead.primary.filter(|primary| !numbers.contains(primary));
+            let silent = of.map_or_else(|| all(numbers), |of| format!("member {}", named(&of)));
+            format!(
+                "{} still {verb} data, although contact is lost: the Redis of {silent} works, and its agent does not; start that agent, or \
+                 stop that Redis",
+                all(numbers)
+            )
+        }
+        PrimaryWait::Quiet { until } => format!(
+            "the primary does not work, and another member took over from one already less than an hour ago: none does again for {} unless \
+             that failover is acknowledged: bellwether ensemble failover {} --acknowledge",
+            until.since(now).brief(),
+            members.ensemble
+        ),
+        PrimaryWait::TooFewReached { reached: _, needed: _, silent } if silent.is_empty() => {
+            "the primary does not work, and no other member has its data: start it again".to_string()
+        }
+        PrimaryWait::TooFewReached { reached, needed, silent } => format!(
+            "the primary does not work, and {reached} of {needed} that are needed of the others have its data: a write that was acknowledged \
+             may be on none of them; start {}, or the primary",
+            all(silent)
+        ),
+        PrimaryWait::NoCandidate => {
+            "the primary does not work, and no other member has what it wrote: start it again".to_string()
+        }
+        PrimaryWait::OthersHaveMore(numbers) => format!(
+            "the primary and others were started anew, and {} may have more keys than the primary: it may have lost data; look at them, and \
+             name the one to go on with: bellwether ensemble failover {} --to MEMBER --accept-data-loss",
+            all(numbers),
+            members.ensemble
+        ),
+        PrimaryWait::NoSuccessor(number) => format!(
+            "member {} is the primary, and no other one has its data and may take over, so that it could leave",
+            named(number)
+        ),
+        PrimaryWait::Copies(number) => {
+            format!("member {} leaves once enough others have what it has", named(number))
+        }
+        PrimaryWait::NoRoom { missing } if matching == 0 => {
+            format!("no node matches its filter, and {missing} more {} needed", are(*missing))
+        }
+        PrimaryWait::NoRoom { missing } => {
+            format!("no node may have another member, and {missing} more {} needed", are(*missing))
+        }
+    }
+}
+
+/// A member with its node.
+fn named(members: &EnsembleMembers, number: MemberNumber) -> String {
+    let node = members.members.get(&number).map(|member| format!(" on {}", member.node));
+    format!("{number}{}", node.unwrap_or_default())
+}
+
+/// That a member does not work, and what becomes of that.
+fn silent(member: MemberNumber, until: Timestamp, members: &EnsembleMembers, now: Timestamp) -> String {
+    let (named, left) = (named(members, member), until.since(now).brief());
+    if members.lead.primary != Some(member) {
+        return format!("member {named} does not work; it is replaced if that is still so in {left}");
+    }
+    let quiet = members.lead.failed_over.map(|at| at.plus(QUIET)).filter(|quiet| *quiet > until);
+    let becomes = match quiet {
+        _ if members.remaining() == 1 => "there is no other member: start it again".to_string(),
+        Some(quiet) => format!(
+            "another member took over less than an hour ago, so that none does again for {}, unless that failover is acknowledged: bellwether \
+             ensemble failover {} --acknowledge",
+            quiet.since(now).brief(),
+            members.ensemble
+        ),
+        None => format!("another one takes over if that is still so in {left}"),
+    };
+    format!("member {named}, the primary, does not work; {becomes}")
+}
