@@ -69,6 +69,7 @@ mod story_race;
 mod story_reactions;
 mod story_redis_by_hand;
 mod story_redis_ensemble;
+mod story_redis_power;
 mod story_reload;
 mod story_restart;
 mod story_restore;

@@ -27,7 +27,7 @@ fn address(number: usize) -> String {
     format!("127.0.34.{number}")
 }
 
-async fn installed() -> Setup {
+pub(crate) async fn installed() -> Setup {
     let mut place = Setup::new().await;
     for number in 1..=NODES {
         let sections = format!("addresses = {{ lo = [{:?}] }}\n\n[ensembles]\n", address(number));
@@ -36,7 +36,7 @@ async fn installed() -> Setup {
     place
 }
 
-fn spec(size: u32, port: u16, has_tls: bool) -> EnsembleSpec {
+pub(crate) fn spec(size: u32, port: u16, has_tls: bool) -> EnsembleSpec {
     let redis = RedisSpec { port: Some(port.into()), min_replicas_to_write: None, tls: Some(has_tls) };
     EnsembleSpec {
         service: ServiceAgentSpec { redis: Some(redis), ..ServiceAgentSpec::default() },
@@ -48,7 +48,7 @@ fn spec(size: u32, port: u16, has_tls: bool) -> EnsembleSpec {
 }
 
 /// The members, once there are so many, all of them serve, one is the primary, and nothing is left to be done.
-async fn complete(place: &Setup, size: usize) -> Vec<EnsembleMember> {
+pub(crate) async fn complete(place: &Setup, size: usize) -> Vec<EnsembleMember> {
     let client = place.client();
     let mut members = Vec::new();
     wait_for(&format!("{size} members serve"), async || {
@@ -62,18 +62,18 @@ async fn complete(place: &Setup, size: usize) -> Vec<EnsembleMember> {
     members
 }
 
-fn primary(members: &[EnsembleMember]) -> EnsembleMember {
+pub(crate) fn primary(members: &[EnsembleMember]) -> EnsembleMember {
     members.iter().find(|member| member.role == Some(MemberRole::Primary)).unwrap().clone()
 }
 
 /// The processes of members on a node.
-fn programs(port: u16, member: &EnsembleMember) -> Vec<String> {
+pub(crate) fn programs(port: u16, member: &EnsembleMember) -> Vec<String> {
     let host = member.peer_url.clone().unwrap().rsplit('/').next().unwrap().replace(&format!(":{port}"), "");
     let found = Command::new("pgrep").args(["-f", &format!("^redis-server {host}:{port}")]).output().unwrap();
     String::from_utf8(found.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
-fn kill(pids: &[String]) {
+pub(crate) fn kill(pids: &[String]) {
     for pid in pids {
         assert!(Command::new("kill").args(["-9", pid]).status().unwrap().success());
     }
@@ -87,7 +87,7 @@ pub(crate) struct Writer {
 }
 
 /// One write, of which a replica has told that it has it.
-fn write(address: &str, number: u32) -> Option<()> {
+pub(crate) fn write(address: &str, number: u32) -> Option<()> {
     let address: SocketAddr = address.parse().ok()?;
     let mut redis = RedisClient::connect(address).ok()?;
     (redis.ask(&format!("SET key-{number} {number}")).ok()? == "+OK").then_some(())?;

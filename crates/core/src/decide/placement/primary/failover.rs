@@ -42,7 +42,9 @@ pub(super) fn fail_over(
             (Some(keys), Some(own)) => keys > own,
             (None, _) | (_, None) => true,
         };
-        let more = holders().filter(|(_, member)| !member.is_reached() && has_more(member));
+        // Also one that was never seen with data: it may have got them right before.
+        let answers = |member: &Instance| member.state == InstanceState::Up && !member.is_reached();
+        let more = replicas().filter(|(_, member)| answers(member) && has_more(member));
         let more: Vec<MemberNumber> = more.map(|(number, _)| *number).collect();
         return match more.is_empty() {
             true => PrimaryStep::Promote(primary),
