@@ -100,7 +100,11 @@ impl EnsembleSight<'_> {
             is(&lead.history) || is(&lead.former) || continues
         };
         // Of one that was ordered to follow and is not heard of nobody knows what it got.
-        let may_have = lead.had_data.contains(&number) || (!is_up && lead.follows.contains_key(&number));
+        let is_whole = said.is_some_and(|said| said.is_whole && in_line(said));
+        // One that answers with keys of another history was started anew, and may have got them before anybody saw it.
+        let has_keys = !is_whole && said.is_some_and(|said| said.keys.is_some_and(|keys| keys > 0));
+        let is_unheard = !is_up && lead.follows.contains_key(&number);
+        let may_have = lead.had_data.contains(&number) || is_unheard || has_keys;
         let known = self.known(number, member).and_then(|known| known.report.replication.as_ref());
         let position = |said: &Replication| HistoryPosition {
             history: said.history.clone(),
@@ -118,7 +122,7 @@ impl EnsembleSight<'_> {
                 None => self.is_streamed_to(members, member),
             },
             data: may_have.then(|| known.map_or_else(nothing, position)),
-            is_whole: said.is_some_and(|said| said.is_whole && in_line(said)),
+            is_whole,
             keys: said.and_then(|said| said.keys),
         }
     }
