@@ -118,6 +118,20 @@ fn a_drained_replica_is_replaced_and_a_drained_primary_hands_over_before() {
 }
 
 #[test]
+fn a_replica_that_is_lost_has_its_own_node_again_if_there_is_no_other_and_that_node_may_have_one() {
+    let mut model = three(3);
+    let node = model.members[&number(2)].0.clone();
+    model.change(1, |process| process.is_dead = true);
+    model.now += 60;
+    let lost = model.clone();
+    model.places.get_mut(&node).unwrap().refusal = Some("it is unreachable".to_string());
+    assert_eq!(model.act(), PrimaryStep::Wait(PrimaryWait::NoRoom { missing: 1 }));
+    model = lost;
+    assert_eq!(model.act(), PrimaryStep::Remove(number(2), RemovalReason::Dead));
+    assert_eq!(model.act(), PrimaryStep::Add(node));
+}
+
+#[test]
 fn a_primary_alone_on_a_drained_node_hands_over_to_a_new_member() {
     let mut model = Model::new(2, 1, 0);
     assert_eq!(model.settle(), PrimaryStep::Rest);
