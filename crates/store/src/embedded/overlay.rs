@@ -81,6 +81,10 @@ impl Medium for Overlay {
     }
 
     fn write(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        // A file that nothing is written to behind its end does not become longer.
+        if data.is_empty() {
+            return Ok(());
+        }
         let mut changes = self.changes();
         changes.length = changes.length.max(offset.saturating_add(data.len() as u64));
         let kept = changes.kept;
