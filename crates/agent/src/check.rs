@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use bellwether_core::local::delay;
 use bellwether_core::local::health::{CheckHistory as Folded, CheckVerdict};
 use bellwether_core::words::name::CheckName;
-use bellwether_core::words::time::Timestamp;
+use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_rt::clock::Clock;
 use bellwether_rt::observed::{self, TimeLimit};
 use bellwether_rt::tasks::Tasks;
@@ -194,22 +194,7 @@ impl CheckTask {
     }
 
     async fn ask(&self) -> Result<Option<String>, String> {
-        let limit = self.check.timeout.to_duration();
-        let asked = async {
-            match &self.check.probe {
-                Probe::Exec { command, warning } => exec::ask(command, *warning, &self.facts, limit).await,
-                Probe::Http { authority, path, status } => http::ask(authority, path, *status).await,
-                Probe::Tcp { authority } => tcp::ask(authority).await,
-            }
-        };
-        match &self.check.probe {
-            // The probe has its own deadline, and gives a better reason.
-            Probe::Exec { .. } => asked.await,
-            Probe::Http { .. } | Probe::Tcp { .. } => match observed::timeout(limit, asked).await {
-                Ok(result) => result,
-                Err(_) => Err(format!("no answer within {}", self.check.timeout)),
-            },
-        }
+        ask(&self.check.probe, &self.facts, self.check.timeout).await
     }
 
     fn fold(&self, result: Result<Option<String>, String>) {
@@ -225,6 +210,33 @@ impl CheckTask {
             all.insert(self.name.clone(), after);
             turned
         });
+    }
+}
+
+/// Asks once: what it warns of, if it passes.
+///
+/// # Errors
+/// Why it does not pass.
+pub(crate) async fn ask(
+    probe: &Probe,
+    facts: &CommandFacts,
+    timeout: Span,
+) -> Result<Option<String>, String> {
+    let limit = timeout.to_duration();
+    let asked = async {
+        match probe {
+            Probe::Exec { command, warning } => exec::ask(command, *warning, facts, limit).await,
+            Probe::Http { authority, path, status } => http::ask(authority, path, *status).await,
+            Probe::Tcp { authority } => tcp::ask(authority).await,
+        }
+    };
+    match probe {
+        // The probe has its own deadline, and gives a better reason.
+        Probe::Exec { .. } => asked.await,
+        Probe::Http { .. } | Probe::Tcp { .. } => match observed::timeout(limit, asked).await {
+            Ok(result) => result,
+            Err(_) => Err(format!("no answer within {timeout}")),
+        },
     }
 }
 

@@ -3,8 +3,10 @@
 
 mod certificates;
 mod context;
+mod delegate;
 mod directory;
 mod etcd;
+mod independent;
 mod instance;
 mod member;
 mod program;

@@ -85,6 +85,7 @@ async fn run(mut socket: UnixStream, command: &Command, facts: &CommandFacts) ->
         argv: command.argv.clone(),
         workdir: command.workdir.clone(),
         env: facts.environment(command),
+        stdin: command.stdin.clone(),
     };
     // It only asks, again and again: nothing that it started is worth waiting for.
     for request in [GuardRequest::GraceMs(0), GuardRequest::Run(script)] {

@@ -1,5 +1,6 @@
 //! Running one command to its end: no shell, a cleared environment, its own process group, a deadline, bounded output.
 
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::process::Stdio;
 use std::time::Duration;
@@ -218,12 +219,14 @@ fn start(
         command.argv.split_first().ok_or_else(|| std::io::Error::other("no program"))?;
     let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     let error_writer: OwnedFd = writer.try_clone()?;
+    let stdin =
+        command.stdin.as_ref().map_or_else(|| Ok(Stdio::null()), |path| File::open(path).map(Stdio::from))?;
     let child = tokio::process::Command::new(program)
         .args(arguments)
         .current_dir(&command.workdir)
         .env_clear()
         .envs(facts.environment(command))
-        .stdin(Stdio::null())
+        .stdin(stdin)
         .stdout(writer)
         .stderr(error_writer)
         .process_group(0)
@@ -257,7 +260,7 @@ mod tests {
 
     fn shell(script: &str) -> Command {
         let argv = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
-        Command { argv, workdir: "/".into(), env: [("EXTRA".to_owned(), "1".to_owned())].into() }
+        Command { argv, workdir: "/".into(), env: [("EXTRA".to_owned(), "1".to_owned())].into(), stdin: None }
     }
 
     async fn end(script: &str, deadline: Duration) -> CommandResult {
@@ -273,7 +276,12 @@ mod tests {
         assert_eq!(end("exit 75", LONG).await.exit, CommandExit::NotYet);
         assert_eq!(end("echo out; echo err >&2; exit 3", LONG).await.exit, CommandExit::Code(3));
         assert_eq!(end("kill -9 $$", LONG).await.exit, CommandExit::Signal(9));
-        let missing = Command { argv: vec!["/no/such".into()], workdir: "/".into(), env: Default::default() };
+        let missing = Command {
+            argv: vec!["/no/such".into()],
+            workdir: "/".into(),
+            env: Default::default(),
+            stdin: None,
+        };
         let ended = run(&missing, &CommandFacts::default(), LONG, None).await;
         assert!(matches!(ended.exit, CommandExit::NotStarted(reason) if reason.starts_with("/no/such: ")));
     }

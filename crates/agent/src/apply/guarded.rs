@@ -88,6 +88,7 @@ impl JobGuard {
             argv: command.argv.clone(),
             workdir: command.workdir.clone(),
             env: facts.environment(command),
+            stdin: command.stdin.clone(),
         };
         let mut tail = OutputTail::default();
         let ended = async {

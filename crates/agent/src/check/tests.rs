@@ -33,7 +33,10 @@ async fn verdict(probe: Probe) -> CheckVerdict {
 
 fn shell(script: &str) -> Probe {
     let argv = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
-    Probe::Exec { command: Command { argv, workdir: "/".into(), env: BTreeMap::new() }, warning: None }
+    Probe::Exec {
+        command: Command { argv, workdir: "/".into(), env: BTreeMap::new(), stdin: None },
+        warning: None,
+    }
 }
 
 async fn answering(status: &'static str) -> String {

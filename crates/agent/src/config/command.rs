@@ -30,7 +30,12 @@ pub(super) fn command(argv: &[String], setting: &CommandDefaults) -> Result<Comm
     if program.contains('/') && !Path::new(program).is_absolute() {
         return Err(format!("{program:?} is a relative path; write an absolute path or a bare name"));
     }
-    Ok(Command { argv: argv.to_vec(), workdir: setting.workdir.clone(), env: setting.env.clone() })
+    Ok(Command {
+        argv: argv.to_vec(),
+        workdir: setting.workdir.clone(),
+        env: setting.env.clone(),
+        stdin: None,
+    })
 }
 
 /// Reads a command from a table with `argv`.

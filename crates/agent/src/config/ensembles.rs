@@ -1,12 +1,18 @@
 //! `[ensembles]`: whether this node runs members of ensembles, with which programs, and where their data are.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use bellwether_core::words::name::{ProgramName, UnitName};
 use bellwether_rt::config_error::ConfigError;
 
-use super::command::directory;
+use super::command::{CommandDefaults, directory, from_table};
 use super::config_path::ConfigPath;
 use super::file::EnsemblesTable;
+use super::recipe::Command;
+
+/// Where the executables of service agents are, each with a directory of its name.
+const SERVICE_AGENTS: &str = "/etc/bellwether/service-agents";
 
 /// How this node runs members of ensembles.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +23,21 @@ pub struct EnsembleSettings {
     pub redis: String,
     /// Where the directories of members are. They belong to the agent.
     pub dir: PathBuf,
+    /// The programs that ensembles may have here.
+    pub programs: BTreeMap<ProgramName, ProgramRecipe>,
+    /// The units that ensembles may have here.
+    pub units: BTreeSet<UnitName>,
+    /// Where the executables of service agents are.
+    pub service_agents: PathBuf,
+}
+
+/// A program that an ensemble may have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramRecipe {
+    /// Its command, with placeholders; without a working directory it is that of the member's data.
+    pub command: Command,
+    /// The path that is asked for at its port; without one a connection is enough.
+    pub http: Option<String>,
 }
 
 /// Reads the section.
@@ -37,5 +58,75 @@ pub(super) fn ensembles(
     let redis = program("redis", table.redis, "redis-server")?;
     let dir = table.dir.unwrap_or_else(|| data_dir.join("ensembles"));
     let dir = directory(&dir).map_err(|reason| place.at("dir").refuse(reason))?;
-    Ok(EnsembleSettings { etcd, redis, dir })
+    let mut programs = BTreeMap::new();
+    for (name, table) in table.programs {
+        let place = place.at(&format!("programs.{name}"));
+        let name: ProgramName = name.parse().map_err(|reason| place.refuse(reason))?;
+        programs.insert(name, recipe(table).map_err(|reason| place.refuse(reason))?);
+    }
+    let mut units = BTreeSet::new();
+    for unit in table.units {
+        units.insert(unit.parse().map_err(|reason| place.at("units").refuse(reason))?);
+    }
+    let service_agents = table.service_agents.unwrap_or_else(|| SERVICE_AGENTS.into());
+    let service_agents =
+        directory(&service_agents).map_err(|reason| place.at("service_agents").refuse(reason))?;
+    Ok(EnsembleSettings { etcd, redis, dir, programs, units, service_agents })
+}
+
+/// A program: a command, and how it is asked whether it works.
+fn recipe(mut table: toml::Table) -> Result<ProgramRecipe, String> {
+    let http = match table.remove("http") {
+        None => None,
+        Some(toml::Value::String(path)) if path.starts_with('/') => Some(path),
+        Some(other) => return Err(format!("http: {other} is not a path that begins with /")),
+    };
+    let setting = CommandDefaults { workdir: PathBuf::new(), env: BTreeMap::new() };
+    Ok(ProgramRecipe { command: from_table(&table, &setting)?, http })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<EnsembleSettings, ConfigError> {
+        let table = toml::from_str(text).expect("it is a table of [ensembles]");
+        let place = ConfigPath::new(Path::new("agent.toml"), "ensembles".to_owned());
+        ensembles(&place, table, Path::new("/data"))
+    }
+
+    #[test]
+    fn a_node_says_which_programs_units_and_executables_it_has() {
+        let text = r#"
+            units = ["proxy@.service"]
+            [programs.web]
+            argv = ["/usr/bin/web", "{listen}"]
+            env = { LOG = "info" }
+            http = "/health"
+        "#;
+        let settings = read(text).unwrap();
+        let (name, program) = settings.programs.first_key_value().unwrap();
+        assert_eq!((name.as_str(), program.http.as_deref()), ("web", Some("/health")));
+        assert_eq!(program.command.workdir, PathBuf::new());
+        assert!(settings.units.iter().all(UnitName::is_template));
+        assert_eq!(settings.service_agents, Path::new(SERVICE_AGENTS));
+        assert_eq!(settings.dir, Path::new("/data/ensembles"));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_by_its_place() {
+        for (text, expected) in [
+            ("[programs.Web]\nargv = [\"/usr/bin/web\"]", "programs.Web"),
+            ("[programs.web]\nargv = [\"usr/bin/web\"]", "is a relative path"),
+            ("[programs.web]\nhttp = \"/\"", "the command has no argv"),
+            ("[programs.web]\nargv = [\"/bin/web\"]\nhttp = \"health\"", "is not a path that begins with /"),
+            ("[programs.web]\nargv = [\"/bin/web\"]\nuser = \"web\"", "unknown key \"user\""),
+            ("units = [\"proxy\"]", "it does not end with .service"),
+            ("units = [\"--help.service\"]", "it may not start with"),
+            ("service_agents = \"agents\"", "service_agents"),
+        ] {
+            let refused = read(text).unwrap_err().to_string();
+            assert!(refused.contains(expected), "{text}: {refused}");
+        }
+    }
 }

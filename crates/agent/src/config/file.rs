@@ -37,6 +37,11 @@ pub(super) struct EnsemblesTable {
     pub(super) etcd: Option<String>,
     pub(super) redis: Option<String>,
     pub(super) dir: Option<PathBuf>,
+    #[serde(default)]
+    pub(super) programs: BTreeMap<String, toml::Table>,
+    #[serde(default)]
+    pub(super) units: Vec<String>,
+    pub(super) service_agents: Option<PathBuf>,
 }
 
 /// `[agent]`.

@@ -106,6 +106,8 @@ pub struct Command {
     pub workdir: PathBuf,
     /// Environment variables, besides those that the agent sets.
     pub env: BTreeMap<String, String>,
+    /// The file that it reads as its standard input; `None` for an empty one.
+    pub stdin: Option<PathBuf>,
 }
 
 impl Command {

@@ -36,11 +36,15 @@ const ETCD: DataFiles = DataFiles { present: "member/wal", unused: "member/wal.t
 /// With the list of the files of its log of writes, Redis has data.
 const REDIS: DataFiles = DataFiles { present: "appendonlydir/appendonly.aof.manifest", unused: "unused" };
 
+/// An independent member has as data what it has written itself, if anything.
+const INDEPENDENT: DataFiles = DataFiles { present: ".", unused: "../unused" };
+
 impl DataFiles {
-    const fn of(service: EnsembleService) -> Self {
+    const fn of(service: &EnsembleService) -> Self {
         match service {
             EnsembleService::Etcd(_) => ETCD,
             EnsembleService::Redis(_) => REDIS,
+            EnsembleService::Independent(_) => INDEPENDENT,
         }
     }
 }
@@ -71,7 +75,7 @@ impl OwnDirectory {
     }
 
     /// What is there.
-    pub(super) fn look(&self, service: EnsembleService) -> io::Result<MemberDirectory> {
+    pub(super) fn look(&self, service: &EnsembleService) -> io::Result<MemberDirectory> {
         match fs::symlink_metadata(&self.path) {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(MemberDirectory::Absent),
@@ -92,7 +96,7 @@ impl OwnDirectory {
     }
 
     /// Makes it for a member. It gets its name once everything is in it.
-    pub(super) fn make(&self, key: &MemberKey, service: EnsembleService) -> io::Result<()> {
+    pub(super) fn make(&self, key: &MemberKey, service: &EnsembleService) -> io::Result<()> {
         let beside = self.path.with_extension("new");
         if beside.try_exists()? {
             // Of a make that was broken off: it never had its name, and so no data.
@@ -160,36 +164,36 @@ mod tests {
     fn a_directory_says_whose_it_is_and_whether_it_has_data_or_had() {
         let home = tempfile::tempdir().unwrap();
         let own = OwnDirectory::new(home.path(), &"store".parse().unwrap());
-        assert_eq!(own.look(ETCD_SERVICE).unwrap(), MemberDirectory::Absent);
-        own.make(&key(3), ETCD_SERVICE).unwrap();
-        assert_eq!(own.look(ETCD_SERVICE).unwrap(), MemberDirectory::Claimed(key(3), MemberData::Unused));
+        assert_eq!(own.look(&ETCD_SERVICE).unwrap(), MemberDirectory::Absent);
+        own.make(&key(3), &ETCD_SERVICE).unwrap();
+        assert_eq!(own.look(&ETCD_SERVICE).unwrap(), MemberDirectory::Claimed(key(3), MemberData::Unused));
         // As etcd does before it has its log.
         fs::remove_dir_all(own.data().join("member/wal.tmp")).unwrap();
-        assert_eq!(own.look(ETCD_SERVICE).unwrap(), MemberDirectory::Claimed(key(3), MemberData::Lost));
+        assert_eq!(own.look(&ETCD_SERVICE).unwrap(), MemberDirectory::Claimed(key(3), MemberData::Lost));
         fs::create_dir(own.data().join(ETCD.present)).unwrap();
-        assert_eq!(own.look(ETCD_SERVICE).unwrap(), MemberDirectory::Claimed(key(3), MemberData::Present));
+        assert_eq!(own.look(&ETCD_SERVICE).unwrap(), MemberDirectory::Claimed(key(3), MemberData::Present));
         let first = own.set_aside().unwrap();
-        assert_eq!(own.look(ETCD_SERVICE).unwrap(), MemberDirectory::Absent);
-        own.make(&key(4), ETCD_SERVICE).unwrap();
+        assert_eq!(own.look(&ETCD_SERVICE).unwrap(), MemberDirectory::Absent);
+        own.make(&key(4), &ETCD_SERVICE).unwrap();
         let second = own.set_aside().unwrap();
         assert!(first != second && first.join("data").join(ETCD.present).exists(), "{first:?} {second:?}");
         fs::create_dir(&own.path).unwrap();
         fs::write(own.path.join("precious"), "").unwrap();
-        assert_eq!(own.look(ETCD_SERVICE).unwrap(), MemberDirectory::Unclaimed);
+        assert_eq!(own.look(&ETCD_SERVICE).unwrap(), MemberDirectory::Unclaimed);
     }
     #[test]
     fn a_redis_that_has_served_and_has_no_log_of_writes_has_lost_its_data() {
         let home = tempfile::tempdir().unwrap();
         let own = OwnDirectory::new(home.path(), &"cache".parse().unwrap());
         let redis = EnsembleService::Redis(RedisSettings { port: 1, min_replicas: 1, tls: false });
-        own.make(&key(1), redis).unwrap();
-        assert_eq!(own.look(redis).unwrap(), MemberDirectory::Claimed(key(1), MemberData::Unused));
+        own.make(&key(1), &redis).unwrap();
+        assert_eq!(own.look(&redis).unwrap(), MemberDirectory::Claimed(key(1), MemberData::Unused));
         fs::create_dir(own.data().join("appendonlydir")).unwrap();
         fs::write(own.data().join(REDIS.present), "").unwrap();
         own.note_used().unwrap();
         own.note_used().unwrap();
-        assert_eq!(own.look(redis).unwrap(), MemberDirectory::Claimed(key(1), MemberData::Present));
+        assert_eq!(own.look(&redis).unwrap(), MemberDirectory::Claimed(key(1), MemberData::Present));
         fs::remove_file(own.data().join(REDIS.present)).unwrap();
-        assert_eq!(own.look(redis).unwrap(), MemberDirectory::Claimed(key(1), MemberData::Lost));
+        assert_eq!(own.look(&redis).unwrap(), MemberDirectory::Claimed(key(1), MemberData::Lost));
     }
 }

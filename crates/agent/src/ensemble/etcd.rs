@@ -124,7 +124,7 @@ impl Etcd {
             StartWith::Data => ("existing", format!("{}={peer}", self.name)),
         };
         argv.extend(["--initial-cluster-state", state, "--initial-cluster", &members].map(str::to_owned));
-        Command { argv, workdir: data.to_owned(), env: BTreeMap::new() }
+        Command { argv, workdir: data.to_owned(), env: BTreeMap::new(), stdin: None }
     }
 
     /// What it says of itself. The members are read after something was read from a quorum, and are no older than that.

@@ -54,7 +54,7 @@ pub(super) fn of(
         name,
         id,
         at: ServiceAddress::Address(Addresses(addresses)),
-        port: Some(client.port()),
+        port: Some(client.port()).filter(|port| *port > 0),
         tags: role.and_then(|role| role.parse().ok()).into_iter().collect(),
         meta: meta.collect(),
         entity: None,
@@ -90,7 +90,8 @@ pub(super) fn awaited(
     entry: &MemberEntry,
 ) -> Option<PublishedInstance> {
     let is_same = entry.noted.key == MemberKey::of(order);
-    let client = is_same.then_some(SocketAddr::new(entry.address, order.service.client_port()))?;
+    let client =
+        is_same.then_some(SocketAddr::new(entry.address, order.service.client_port().unwrap_or_default()))?;
     let report = MemberReport {
         number: order.number,
         identity: order.identity.clone(),

@@ -1,5 +1,6 @@
 //! The task of one member: looks at what is there, makes the next step, and reports.
 
+mod independent;
 mod serve;
 mod steps;
 mod tls;
@@ -23,11 +24,12 @@ use tokio::time::Instant;
 use super::context::MemberContext;
 use super::directory::OwnDirectory;
 use super::etcd::Etcd;
+use super::independent::Independent;
 use super::instance;
-use super::program::{MemberProgram, lack};
+use super::program::MemberProgram;
 use super::redis::Redis;
 use super::snapshots::Snapshots;
-use super::software::{Software, program};
+use super::software::Software;
 use crate::apply::output::one_line;
 use crate::apply::process::SupervisedProcess;
 use crate::disk;
@@ -36,6 +38,9 @@ use crate::service::published::InstanceKey;
 
 /// Time between two looks at a member that runs.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// The same for one that is asked by starting a program.
+const DELEGATED_LOOK: Duration = Duration::from_secs(5);
 
 /// Time after a step of a change until the members are read again.
 const SOON: Duration = Duration::from_millis(100);
@@ -122,8 +127,10 @@ impl MemberTask {
             () = work => return,
         }
         order.mark_unchanged();
-        if self.context.stops_on_exit {
-            self.program.stop().await;
+        if self.context.stops_on_exit
+            && let Err(error) = self.stop_program().await
+        {
+            tracing::warn!(ensemble = %self.ensemble, "cannot {error}");
         }
     }
 
@@ -133,6 +140,12 @@ impl MemberTask {
 
     /// Takes over the program that an agent before has started.
     async fn adopt(&mut self) {
+        if let Some(entry) = &self.entry
+            && let Ok(Some(_)) = self.delegated().await
+        {
+            self.program = MemberProgram::delegated(entry.noted.key.clone());
+            return;
+        }
         let Some((key, mark)) =
             self.entry.as_ref().and_then(|entry| Some((entry.noted.key.clone(), entry.process.clone()?)))
         else {
@@ -202,8 +215,10 @@ impl MemberTask {
             MemberStep::Prepare => self.prepare(order).await,
             MemberStep::Stop => {
                 self.withdraw();
-                self.program.stop().await;
-                self.note(|entry| entry.process = None).await
+                match self.stop_program().await {
+                    Ok(()) => self.note(|entry| entry.process = None).await,
+                    failed => failed,
+                }
             }
             MemberStep::SetAside => self.set_aside().await,
             MemberStep::NoteLeft => self.note_left(order).await,
@@ -228,18 +243,16 @@ impl MemberTask {
     async fn look(&mut self, order: &MemberOrder) -> Result<Look, String> {
         let (own, runs) = (self.directory.clone(), matches!(self.program.state(), MemberProcess::Running(_)));
         let (settings, software) = (self.context.settings.clone(), self.software(order));
-        let service = order.service;
+        let service = order.service.clone();
         let is_restart_due = self.is_restart_due(order);
         let looked = move || {
             let directory =
-                own.look(service).map_err(|error| format!("look at {}: {error}", own.path.display()))?;
+                own.look(&service).map_err(|error| format!("look at {}: {error}", own.path.display()))?;
             let lack = match (settings, software) {
                 _ if runs && !is_restart_due => None,
                 (None, _) => Some("the section [ensembles] in the configuration of its agent".to_owned()),
                 (_, None) => Some("an address of its node: set addresses in [agent]".to_owned()),
-                // It has its ports.
-                (Some(settings), _) if runs => lack(program(service, &settings), &[]),
-                (Some(settings), Some(software)) => lack(program(service, &settings), &software.listens()),
+                (Some(settings), Some(software)) => software.lack(&settings, runs),
             };
             Ok(Look { directory, lack })
         };
@@ -258,11 +271,13 @@ impl MemberTask {
         let noted = self.entry.as_ref().filter(|entry| entry.noted.key == key).map(|entry| entry.address);
         let address = noted.or_else(|| self.context.addresses.now().preferred())?;
         let directory = &self.directory.path;
-        Some(match order.service {
-            EnsembleService::Etcd(settings) => {
-                Software::Etcd(Etcd::new((&self.ensemble, order.number), settings, address, directory))
+        let of = (&self.ensemble, order.number);
+        Some(match &order.service {
+            EnsembleService::Etcd(settings) => Software::Etcd(Etcd::new(of, *settings, address, directory)),
+            EnsembleService::Redis(settings) => Software::Redis(Redis::new(*settings, address, directory)),
+            EnsembleService::Independent(settings) => {
+                Software::Independent(Independent::new(of, settings, address))
             }
-            EnsembleService::Redis(settings) => Software::Redis(Redis::new(settings, address, directory)),
         })
     }
 

@@ -33,6 +33,17 @@ pub(super) enum MemberProgram {
         /// How often it has ended in a row before.
         failed: u32,
     },
+    /// Something else than the agent starts and stops it.
+    Delegated {
+        /// Of which member it is.
+        key: MemberKey,
+        /// How often it was started in a row without working for long.
+        failed: u32,
+        /// When it may be started again.
+        due: Instant,
+        /// Since when it works; `None` if it does not.
+        works_since: Option<Instant>,
+    },
     /// It ended by itself.
     Ended {
         /// Its exit code, if it is known.
@@ -51,6 +62,33 @@ impl MemberProgram {
         Self::Running { key, process, since: Instant::now(), failed }
     }
 
+    pub(super) fn delegated(key: MemberKey) -> Self {
+        Self::Delegated { key, failed: 0, due: Instant::now(), works_since: None }
+    }
+
+    /// Notes that what something else runs works.
+    pub(super) fn note_works(&mut self) {
+        if let Self::Delegated { works_since, .. } = self {
+            works_since.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// Whether what something else runs may be started now that it is stopped; then it may be again after the time that is given for so many
+    /// starts in a row.
+    pub(super) fn may_start(&mut self, delay: impl FnOnce(u32) -> Duration) -> bool {
+        let Self::Delegated { failed, due, works_since, .. } = self else { return false };
+        let now = Instant::now();
+        if works_since.take().is_some_and(|since| now.duration_since(since) >= LONG_RUN) {
+            (*failed, *due) = (0, now);
+        }
+        if now < *due {
+            return false;
+        }
+        *failed = failed.saturating_add(1);
+        *due = now + delay(*failed);
+        true
+    }
+
     /// Notes that it has ended, if it has.
     pub(super) fn look(&mut self, seed: u64) {
         let Self::Running { process, since, failed, .. } = self else { return };
@@ -67,7 +105,7 @@ impl MemberProgram {
     pub(super) fn state(&self) -> MemberProcess {
         match self {
             Self::Stopped => MemberProcess::Stopped,
-            Self::Running { key, .. } => MemberProcess::Running(key.clone()),
+            Self::Running { key, .. } | Self::Delegated { key, .. } => MemberProcess::Running(key.clone()),
             Self::Ended { code, summary, due, .. } => {
                 MemberProcess::Ended { code: *code, summary: summary.clone(), is_due: *due <= Instant::now() }
             }
@@ -77,7 +115,7 @@ impl MemberProgram {
     /// How often it has ended in a row.
     pub(super) const fn failed(&self) -> u32 {
         match self {
-            Self::Stopped => 0,
+            Self::Stopped | Self::Delegated { .. } => 0,
             Self::Running { failed, .. } | Self::Ended { failed, .. } => *failed,
         }
     }
@@ -86,7 +124,7 @@ impl MemberProgram {
     pub(super) const fn due(&self) -> Option<Instant> {
         match self {
             Self::Ended { due, .. } => Some(*due),
-            Self::Stopped | Self::Running { .. } => None,
+            Self::Stopped | Self::Running { .. } | Self::Delegated { .. } => None,
         }
     }
 
@@ -94,11 +132,11 @@ impl MemberProgram {
     pub(super) async fn ends(&mut self) {
         match self {
             Self::Running { process, .. } => drop(process.wait().await),
-            Self::Stopped | Self::Ended { .. } => std::future::pending().await,
+            Self::Stopped | Self::Ended { .. } | Self::Delegated { .. } => std::future::pending().await,
         }
     }
 
-    /// Ends it.
+    /// Ends it. What something else runs is stopped by that.
     pub(super) async fn stop(&mut self) {
         if let Self::Running { process, .. } = self {
             process.stop(STOP).await;

@@ -130,7 +130,7 @@ impl Redis {
                 argv.extend(files.into_iter().flat_map(|(name, file)| [format!("--{name}"), file]));
             }
         }
-        Command { argv, workdir: data.to_owned(), env: BTreeMap::new() }
+        Command { argv, workdir: data.to_owned(), env: BTreeMap::new(), stdin: None }
     }
 
     /// What it says of itself.

@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use bellwether_core::local::member::{MemberKey, StartWith};
-use bellwether_core::records::ensemble::EnsembleService;
 use bellwether_core::words::name::EnsembleName;
 
 use super::etcd::Etcd;
+use super::independent::Independent;
+use super::program::lack;
 use super::redis::Redis;
 use crate::config::ensembles::EnsembleSettings;
 use crate::config::recipe::Command;
@@ -19,14 +20,8 @@ pub(super) enum Software {
     Etcd(Etcd),
     /// Redis.
     Redis(Redis),
-}
-
-/// The name of the program of a service in `[ensembles]`, and the program itself.
-pub(super) fn program(service: EnsembleService, settings: &EnsembleSettings) -> (&'static str, &str) {
-    match service {
-        EnsembleService::Etcd(_) => ("etcd", &settings.etcd),
-        EnsembleService::Redis(_) => ("redis", &settings.redis),
-    }
+    /// Something that this node has by itself.
+    Independent(Independent),
 }
 
 impl Software {
@@ -35,36 +30,42 @@ impl Software {
         match self {
             Self::Etcd(etcd) => etcd.peer_url(),
             Self::Redis(redis) => redis.peer_url(),
+            Self::Independent(independent) => independent.peer_url(),
         }
     }
 
-    /// Where it serves clients.
+    /// Where it serves clients; with port 0 if it does not.
     pub(super) fn client(&self) -> SocketAddr {
         match self {
             Self::Etcd(etcd) => etcd.client(),
             Self::Redis(redis) => redis.client(),
+            Self::Independent(independent) => independent.client(),
         }
     }
 
-    /// Where it listens.
-    pub(super) fn listens(&self) -> Vec<SocketAddr> {
+    /// What is missing for a start, in words that fit after "waits for "; `None` if nothing is. Not for the runtime's threads.
+    pub(super) fn lack(&self, settings: &EnsembleSettings, runs: bool) -> Option<String> {
+        // One that runs has its ports.
+        let listens = |all: &[SocketAddr]| if runs { Vec::new() } else { all.to_vec() };
         match self {
-            Self::Etcd(etcd) => etcd.listens().into(),
-            Self::Redis(redis) => vec![redis.client()],
+            Self::Etcd(etcd) => lack(("etcd", &settings.etcd), &listens(&etcd.listens())),
+            Self::Redis(redis) => lack(("redis", &settings.redis), &listens(&[redis.client()])),
+            Self::Independent(independent) => independent.lack(settings, runs),
         }
     }
 
-    /// The command that starts it.
+    /// The command that starts it; `None` if this node does not have it.
     pub(super) fn command(
         &self,
-        program: &str,
+        (settings, node): (&EnsembleSettings, &str),
         data: &Path,
         of: (&EnsembleName, &MemberKey),
         with: &StartWith,
-    ) -> Command {
+    ) -> Option<Command> {
         match self {
-            Self::Etcd(etcd) => etcd.command(program, data, of, with),
-            Self::Redis(redis) => redis.command(program, data),
+            Self::Etcd(etcd) => Some(etcd.command(&settings.etcd, data, of, with)),
+            Self::Redis(redis) => Some(redis.command(&settings.redis, data)),
+            Self::Independent(independent) => independent.command(settings, data, node),
         }
     }
 }

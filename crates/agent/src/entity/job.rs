@@ -239,7 +239,8 @@ impl EntityTask {
             let end = match written {
                 Ok(None) => continue,
                 Ok(Some(argv)) => {
-                    let command = Command { argv, workdir: dir.to_owned(), env: environment.variables() };
+                    let command =
+                        Command { argv, workdir: dir.to_owned(), env: environment.variables(), stdin: None };
                     let left = ends.saturating_duration_since(Instant::now());
                     self.script(guard, &command, &line, (&run_name, left)).await
                 }

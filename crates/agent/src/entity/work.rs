@@ -311,7 +311,7 @@ impl EntityTask {
             let version = self.entry.memory.ran.as_ref().map_or(String::new(), |ran| ran.version.to_string());
             let (run_name, argv) = (self.next_run(), self.boot_command(how).to_vec());
             tracing::info!(run = %self.name, ?argv, "a task asked for the end of this boot");
-            let command = Command { argv, workdir: "/".into(), env: BTreeMap::new() };
+            let command = Command { argv, workdir: "/".into(), env: BTreeMap::new(), stdin: None };
             let facts = CommandFacts {
                 version,
                 previous: String::new(),

@@ -1,5 +1,6 @@
 //! The guard at work: starts scripts, tells how they ended, and ends everything when it is time.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -68,12 +69,18 @@ impl Keeper {
     }
 
     fn start_script(&mut self, script: GuardedScript) {
-        let GuardedScript { argv, workdir, env } = script;
+        let GuardedScript { argv, workdir, env, stdin } = script;
         let Some((program, arguments)) = argv.split_first() else {
             return self.tell(&GuardAnswer::NotStarted("no program".to_owned()));
         };
+        let stdin = match stdin.map(|path| File::open(&path).map_err(|error| (path, error))).transpose() {
+            Ok(file) => file.map_or_else(Stdio::null, Stdio::from),
+            Err((path, error)) => {
+                return self.tell(&GuardAnswer::NotStarted(format!("open {}: {error}", path.display())));
+            }
+        };
         let mut command = Command::new(program);
-        command.args(arguments).current_dir(workdir).env_clear().envs(env).stdin(Stdio::null());
+        command.args(arguments).current_dir(workdir).env_clear().envs(env).stdin(stdin);
         // In a group of its own: a script may signal all of its group.
         match command.process_group(0).spawn() {
             Ok(child) => {

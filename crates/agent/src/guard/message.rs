@@ -41,6 +41,9 @@ pub(crate) struct GuardedScript {
     pub(crate) workdir: PathBuf,
     /// Its whole environment.
     pub(crate) env: BTreeMap<String, String>,
+    /// The file that it reads as its standard input; none for an empty one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stdin: Option<PathBuf>,
 }
 
 /// What became of what was asked for.
@@ -67,6 +70,7 @@ mod tests {
             argv: vec!["/bin/sh".to_owned(), "do".to_owned()],
             workdir: "/work".into(),
             env: [("PATH".to_owned(), "/bin".to_owned())].into(),
+            stdin: None,
         };
         let requests = [
             (

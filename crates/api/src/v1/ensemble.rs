@@ -57,8 +57,8 @@ pub struct EnsembleSpec {
     /// The service agent that runs the members, with its settings.
     #[serde(deserialize_with = "object")]
     pub service: ServiceAgentSpec,
-    /// Number of members, 1 to 7, or `quorum`: 1 on up to 2 nodes that match, 3 on up to 20, 5 on up to 100, and 7 on more. It grows with
-    /// the nodes and never shrinks by itself. Default `quorum`.
+    /// Number of members: of etcd and Redis 1 to 7, or `quorum`: 1 on up to 2 nodes that match, 3 on up to 20, 5 on up to 100, and 7 on
+    /// more, which grows with the nodes and never shrinks by itself; otherwise 1 to 64. Default `quorum`, and 1 where that is not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<EnsembleSize>,
     /// Which nodes may have members: a filter over names, labels, facts, params and profiles, or `all`. A node that no longer matches keeps
@@ -92,7 +92,7 @@ pub struct EnsembleSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScaleEnsemble {
-    /// Number of members, 1 to 7, or `quorum`.
+    /// Number of members, within the limits of its service.
     pub size: EnsembleSize,
     /// Reason for the change, recorded in its event.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -223,7 +223,7 @@ impl From<&core::Ensemble> for Ensemble {
         Self {
             name: from.name.to_string(),
             revision: from.revision.get(),
-            service: from.service.into(),
+            service: (&from.service).into(),
             size: from.size.into(),
             filter: from.filter.to_string(),
             spread: from.spread.clone(),

@@ -10,12 +10,12 @@ use super::list::ListFlags;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EnsembleVerb {
-    /// Create an ensemble of etcd or Redis: the nodes that the filter matches get members, one after the other
+    /// Create an ensemble, such as of etcd or of copies of a program: the nodes that the filter matches get members
     Create {
         #[command(flatten)]
         of: EnsembleName,
-        /// Software: etcd (default) or redis
-        #[arg(long, value_name = "SERVICE", default_value = "etcd", hide_default_value = true, value_parser = ["etcd", "redis"])]
+        /// What its members run: etcd (default), redis, process, systemd or exec
+        #[arg(long, value_name = "SERVICE", default_value = "etcd", hide_default_value = true, value_parser = ["etcd", "redis", "process", "systemd", "exec"])]
         service: String,
         #[command(flatten)]
         change: EnsembleFlags,
@@ -43,7 +43,7 @@ pub(crate) enum EnsembleVerb {
     Plan {
         #[command(flatten)]
         of: EnsembleName,
-        /// Number of members that it would have, 1 to 7, or quorum
+        /// Number of members that it would have, or quorum
         #[arg(long, value_name = "N")]
         size: Option<EnsembleSize>,
     },
@@ -51,7 +51,7 @@ pub(crate) enum EnsembleVerb {
     Scale {
         #[command(flatten)]
         of: EnsembleName,
-        /// Number of members, 1 to 7, or quorum
+        /// Number of members, or quorum
         #[arg(value_name = "N")]
         size: EnsembleSize,
         /// Reason, kept in the history
@@ -158,7 +158,8 @@ pub(crate) struct EnsembleFlags {
     /// Filter of the nodes that may have a member, like 'role=db', or all
     #[arg(short = 'l', long, value_name = "FILTER")]
     pub(crate) filter: Option<String>,
-    /// Number of members, 1 to 7, or quorum: as many as the nodes that match are good for [default: quorum]
+    /// Number of members, 1 to 7, or quorum: as many as the nodes that match are good for [default: quorum]; of a process, a unit or executables
+    /// 1 to 64 [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) size: Option<EnsembleSize>,
     /// Key of the label by whose values members are spread, like rack
@@ -170,7 +171,16 @@ pub(crate) struct EnsembleFlags {
     /// Port of etcd for the other members [default: 2380]
     #[arg(long, value_name = "PORT", value_parser = super::number::whole::<u32>)]
     pub(crate) peer_port: Option<u32>,
-    /// Port of Redis for clients and replicas [default: 6379]
+    /// Name of the program of a process in [ensembles.programs] of the agents
+    #[arg(long, value_name = "NAME")]
+    pub(crate) program: Option<String>,
+    /// Unit of systemd, or a template of units like web@.service, that units in [ensembles] of the agents names
+    #[arg(long, value_name = "UNIT")]
+    pub(crate) unit: Option<String>,
+    /// Name of the directory of executables, below service_agents in [ensembles] of the agents
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Port of Redis for clients and replicas [default: 6379], or of a process, a unit or executables for clients [default: none]
     #[arg(long, value_name = "PORT", value_parser = super::number::whole::<u32>)]
     pub(crate) port: Option<u32>,
     /// Number of replicas that a primary of Redis must have to take writes, 0 to 6 [default: 1]

@@ -4,12 +4,12 @@ mod certify;
 mod failover;
 mod requests;
 mod restart;
+mod service;
 mod sheet;
 mod snapshots;
 
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
-use bellwether_api::v1::ensemble::service::{EtcdSpec, RedisSpec, ServiceAgentSpec};
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_api::v1::ensemble::status::EnsembleAction;
 use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, FailoverEnsemble, PlanEnsemble, ScaleEnsemble};
@@ -19,7 +19,7 @@ use bellwether_core::words::plural::plural;
 use self::certify::certify;
 use self::failover::failover;
 pub(super) use self::sheet::sheet;
-use self::sheet::{agent, planned, upcoming};
+use self::sheet::{planned, upcoming};
 use super::{documents, lists};
 use crate::args::{Consent, EnsembleFlags, EnsembleVerb};
 use crate::confirm::confirm;
@@ -74,11 +74,7 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
 }
 
 async fn create(context: &Context, name: &str, service: &str, change: EnsembleFlags) -> Result<(), Failure> {
-    let none = ServiceAgentSpec::default();
-    let service = match service {
-        "redis" => ServiceAgentSpec { redis: Some(RedisSpec::default()), ..none },
-        _ => ServiceAgentSpec { etcd: Some(EtcdSpec::default()), ..none },
-    };
+    let service = service::named(service);
     let spec = changed(EnsembleSpec { service, ..EnsembleSpec::default() }, change)?;
     let created = context.client.only_at(0).set_ensemble(context.namespace.as_str(), name, &spec).await;
     report(context, &created.map_err(|error| Failure::pointing(error, Some(&spec.filter)))?, "created")
@@ -182,7 +178,7 @@ const fn changed_or_not(before: &Ensemble, after: &Ensemble) -> &'static str {
 
 fn changed(spec: EnsembleSpec, change: EnsembleFlags) -> Result<EnsembleSpec, Failure> {
     Ok(EnsembleSpec {
-        service: service(spec.service, &change)?,
+        service: service::with_flags(spec.service, &change)?,
         size: change.size.or(spec.size),
         filter: change.filter.unwrap_or(spec.filter),
         spread: change.spread.or(spec.spread),
@@ -192,36 +188,6 @@ fn changed(spec: EnsembleSpec, change: EnsembleFlags) -> Result<EnsembleSpec, Fa
         snapshots: snapshots::changed(spec.snapshots, change.snapshot_every, change.snapshots_kept),
         reason: change.reason,
     })
-}
-
-/// The service agent with the settings that are flags.
-fn service(before: ServiceAgentSpec, change: &EnsembleFlags) -> Result<ServiceAgentSpec, Failure> {
-    let EnsembleFlags { client_port, peer_port, port, min_replicas_to_write, tls, .. } = change;
-    let of_etcd = [("--client-port", client_port), ("--peer-port", peer_port)];
-    let of_redis = [("--port", port), ("--min-replicas-to-write", min_replicas_to_write)];
-    let foreign = |flags: [(&str, &Option<u32>); 2], of: &str| {
-        let given = flags.into_iter().find(|(_, value)| value.is_some());
-        given.map_or(Ok(()), |(flag, _)| {
-            Err(Failure::usage(format!("use {flag}: it is a setting of {of}; leave it out")))
-        })
-    };
-    if let Some(redis) = before.redis {
-        foreign(of_etcd, "etcd")?;
-        let redis = RedisSpec {
-            port: port.or(redis.port),
-            min_replicas_to_write: min_replicas_to_write.or(redis.min_replicas_to_write),
-            tls: tls.or(redis.tls),
-        };
-        return Ok(ServiceAgentSpec { redis: Some(redis), ..ServiceAgentSpec::default() });
-    }
-    foreign(of_redis, "Redis")?;
-    let etcd = before.etcd.unwrap_or_default();
-    let etcd = EtcdSpec {
-        client_port: client_port.or(etcd.client_port),
-        peer_port: peer_port.or(etcd.peer_port),
-        tls: tls.or(etcd.tls),
-    };
-    Ok(ServiceAgentSpec { etcd: Some(etcd), ..ServiceAgentSpec::default() })
 }
 
 fn report(context: &Context, ensemble: &Ensemble, what: &str) -> Result<(), Failure> {
@@ -246,7 +212,7 @@ async fn list(context: &Context, page: &Page<Ensemble>) -> Result<(), Failure> {
             let votes = status.as_ref().map(|status| format!("{} of {}", status.working, status.wanted));
             vec![
                 name.clone(),
-                agent(service).to_owned(),
+                service.kind().unwrap_or("-").to_owned(),
                 size.to_string(),
                 votes.unwrap_or_else(|| "-".to_owned()),
                 mode.as_str().to_owned(),

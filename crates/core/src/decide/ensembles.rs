@@ -2,6 +2,7 @@
 //! next change begins. A change is recorded before anybody acts on it, and each step may be repeated: the store is always asked what is so.
 
 pub mod candidates;
+mod independents;
 mod lead;
 mod orders;
 mod phases;
@@ -21,6 +22,7 @@ use alloc::vec::Vec;
 
 use self::candidates::without_refusing;
 use super::placement::CandidateNodes;
+use super::placement::independent::IndependentStep;
 use super::placement::primary::PrimaryStep;
 use super::placement::quorum::{self, QuorumSpec, QuorumStep, Voter, VoterState, Voters};
 use crate::records::ensemble::{Ensemble, EnsembleMode, EnsembleService};
@@ -81,6 +83,8 @@ pub enum EnsembleStep {
     Quorum(QuorumStep),
     /// Of a primary and its replicas.
     Primary(PrimaryStep),
+    /// Of members that are independent of each other.
+    Independent(IndependentStep),
 }
 
 impl EnsembleSight<'_> {
@@ -91,9 +95,10 @@ impl EnsembleSight<'_> {
             let members = EnsembleMembers { change: None, ..self.members.clone() };
             return EnsembleDecision { members, step: EnsembleStep::Stopped, events: Vec::new(), wake: None };
         }
-        match self.ensemble.service {
+        match &self.ensemble.service {
             EnsembleService::Etcd(_) => self.decide_on_voters(places),
-            EnsembleService::Redis(redis) => self.decide_on_instances(redis, places),
+            EnsembleService::Redis(redis) => self.decide_on_instances(*redis, places),
+            EnsembleService::Independent(_) => self.decide_on_independents(places),
         }
     }
 

@@ -1,7 +1,9 @@
 //! Where the members of an ensemble are to be: how many, on which nodes, and which of them is one too many. Members stay where they are;
-//! new ones are spread over domains. What the next change is depends on the kind of the ensemble, such as [`quorum`], [`primary`] and [`devices`].
+//! new ones are spread over domains. What the next change is depends on the kind of the ensemble, such as [`quorum`], [`primary`], [`independent`] and
+//! [`devices`].
 
 pub mod devices;
+pub mod independent;
 pub mod primary;
 pub mod quorum;
 

@@ -9,7 +9,7 @@ use crate::records::annotation::Annotation;
 use crate::records::ensemble_snapshots::SnapshotPolicy;
 use crate::words::counter::EnsembleRevision;
 use crate::words::label::Labels;
-use crate::words::name::EnsembleName;
+use crate::words::name::{EnsembleName, ProgramName, UnitName};
 use crate::words::selector::Selector;
 use crate::words::time::Span;
 
@@ -18,6 +18,9 @@ pub const MAX_ENSEMBLES: usize = 256;
 
 /// Most members of one ensemble whose members vote: each write waits for more than half of them.
 pub const MAX_VOTERS: u32 = 7;
+
+/// Most members of one ensemble whose members are independent of each other.
+pub const MAX_INDEPENDENT: u32 = 64;
 
 /// Default time for which a member may be silent before it is replaced: longer than a machine takes to reboot.
 pub const FAILOVER_AFTER: Span = Span::from_secs(10 * 60);
@@ -80,12 +83,34 @@ pub struct Ensemble {
 }
 
 /// A service agent with its settings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EnsembleService {
     /// etcd.
     Etcd(EtcdSettings),
     /// Redis.
     Redis(RedisSettings),
+    /// Something that each node has by itself, whose members are independent of each other.
+    Independent(IndependentSettings),
+}
+
+/// Settings of an ensemble whose members are independent of each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndependentSettings {
+    /// What runs.
+    pub workload: Workload,
+    /// The port that clients use; `None` if it has none.
+    pub port: Option<u16>,
+}
+
+/// What runs as an independent member. Each node says itself what that is under this name, or does not have it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Workload {
+    /// A program that the node's agent supervises.
+    Process(ProgramName),
+    /// A unit of systemd, or a template of which each member is an instance.
+    Systemd(UnitName),
+    /// Executables of the node that start it, stop it and tell how it is.
+    Exec(ProgramName),
 }
 
 /// Settings of etcd.
@@ -137,6 +162,25 @@ impl EnsembleService {
         match self {
             Self::Etcd(_) => "etcd",
             Self::Redis(_) => "redis",
+            Self::Independent(independent) => independent.workload.as_str(),
+        }
+    }
+
+    /// Most members.
+    #[must_use]
+    pub const fn max_members(&self) -> u32 {
+        match self {
+            Self::Etcd(_) | Self::Redis(_) => MAX_VOTERS,
+            Self::Independent(_) => MAX_INDEPENDENT,
+        }
+    }
+
+    /// Whether each change waits for more than half of the members.
+    #[must_use]
+    pub const fn has_voters(&self) -> bool {
+        match self {
+            Self::Etcd(_) => true,
+            Self::Redis(_) | Self::Independent(_) => false,
         }
     }
 
@@ -146,15 +190,19 @@ impl EnsembleService {
         match self {
             Self::Etcd(etcd) => vec![("client_port", etcd.client_port), ("peer_port", etcd.peer_port)],
             Self::Redis(redis) => vec![("port", redis.port)],
+            Self::Independent(independent) => {
+                independent.port.map(|port| ("port", port)).into_iter().collect()
+            }
         }
     }
 
-    /// The port that clients use.
+    /// The port that clients use; `None` if there is none.
     #[must_use]
-    pub const fn client_port(&self) -> u16 {
+    pub const fn client_port(&self) -> Option<u16> {
         match self {
-            Self::Etcd(etcd) => etcd.client_port,
-            Self::Redis(redis) => redis.port,
+            Self::Etcd(etcd) => Some(etcd.client_port),
+            Self::Redis(redis) => Some(redis.port),
+            Self::Independent(independent) => independent.port,
         }
     }
 
@@ -164,6 +212,47 @@ impl EnsembleService {
         match self {
             Self::Etcd(etcd) => etcd.tls,
             Self::Redis(redis) => redis.tls,
+            Self::Independent(_) => false,
+        }
+    }
+}
+
+impl Workload {
+    /// Name of the service agent.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Process(_) => "process",
+            Self::Systemd(_) => "systemd",
+            Self::Exec(_) => "exec",
+        }
+    }
+
+    /// The setting that names it.
+    #[must_use]
+    pub const fn field(&self) -> &'static str {
+        match self {
+            Self::Process(_) => "program",
+            Self::Systemd(_) => "unit",
+            Self::Exec(_) => "agent",
+        }
+    }
+
+    /// Its name on the nodes.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Process(name) | Self::Exec(name) => name.as_str(),
+            Self::Systemd(unit) => unit.as_str(),
+        }
+    }
+
+    /// Whether a node can have it once only, whatever ensembles have it.
+    #[must_use]
+    pub fn is_single(&self) -> bool {
+        match self {
+            Self::Process(_) | Self::Exec(_) => false,
+            Self::Systemd(unit) => !unit.is_template(),
         }
     }
 }

@@ -151,7 +151,7 @@ impl EnsembleMembers {
             let order = MemberOrder {
                 number: *number,
                 identity: self.identity.clone(),
-                service: self.service,
+                service: self.service.clone(),
                 task: self.task(member),
                 change: change.map(|change| change.change.clone()),
                 replication: self.replication(*number),
@@ -165,13 +165,14 @@ impl EnsembleMembers {
 
     /// What is to become of a member.
     fn task(&self, member: &Member) -> MemberTask {
-        match (&member.phase, self.service) {
+        match (&member.phase, &self.service) {
             (MemberPhase::Preparing | MemberPhase::Adding, _) => MemberTask::Prepare,
             (MemberPhase::Bootstrapping, _) => MemberTask::Run(MemberStart::First),
             // Each begins as a replica of nobody, whether it has data or not.
-            (MemberPhase::Joining(_) | MemberPhase::Serving, EnsembleService::Redis(_)) => {
-                MemberTask::Run(MemberStart::First)
-            }
+            (
+                MemberPhase::Joining(_) | MemberPhase::Serving,
+                EnsembleService::Redis(_) | EnsembleService::Independent(_),
+            ) => MemberTask::Run(MemberStart::First),
             (MemberPhase::Joining(initial), EnsembleService::Etcd(_)) => {
                 MemberTask::Run(MemberStart::Join(initial.clone()))
             }

@@ -34,6 +34,8 @@ pub enum Feature {
     Undo,
     /// Ensembles: it runs members of them.
     Ensembles,
+    /// Independent members of ensembles: programs, units and executables of its node.
+    IndependentMembers,
 }
 
 /// The features of an agent.
@@ -42,7 +44,7 @@ pub struct Features(BTreeSet<Feature>);
 
 impl Feature {
     /// Every feature of this build.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Versions,
         Self::Files,
         Self::Actions,
@@ -57,6 +59,7 @@ impl Feature {
         Self::Conditions,
         Self::Undo,
         Self::Ensembles,
+        Self::IndependentMembers,
     ];
 
     /// Features of agents that report none: of the first builds, or before the first report.
@@ -80,6 +83,7 @@ impl Feature {
             Self::Conditions => "conditions",
             Self::Undo => "undo",
             Self::Ensembles => "ensembles",
+            Self::IndependentMembers => "independent_members",
         }
     }
 

@@ -1,25 +1,17 @@
 //! Names of namespaces, nodes, entities, targets, checks, status categories, services and others. Owns which
 //! names are valid.
 
+mod rules;
+
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 
-/// Longest DNS label (RFC 1035), in bytes.
-pub const MAX_LABEL_BYTES: usize = 63;
-
-/// Longest key of a param, in bytes.
-pub const MAX_PARAM_KEY_BYTES: usize = 128;
-
-/// Longest name of a network interface on Linux (`IFNAMSIZ` without the final zero), in bytes.
-pub const MAX_INTERFACE_BYTES: usize = 15;
-
-/// Longest node name and longest target name, in bytes: a full DNS name.
-pub const MAX_TARGET_BYTES: usize = 253;
-
-/// Prefix of a node's name where it is the actor.
-pub const NODE_ACTOR: &str = "node/";
+pub use self::rules::{
+    MAX_INTERFACE_BYTES, MAX_LABEL_BYTES, MAX_PARAM_KEY_BYTES, MAX_TARGET_BYTES, NODE_ACTOR,
+};
+use self::rules::{actor, grouped, host, interface, label, param_key, target, unit, visible};
 
 /// Why a text is not a valid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -129,6 +121,10 @@ names! {
     SinkName: "sink name", label;
     /// An ensemble: a distributed service that is managed whole. A DNS label.
     EnsembleName: "ensemble name", label;
+    /// Something that a node has under this name for ensembles: a program, or executables. A DNS label.
+    ProgramName: "program name", label;
+    /// A unit of systemd, such as `web.service`, or a template, such as `web@.service`. 1 to 253 letters, digits and `. _ : @ -`.
+    UnitName: "unit name", unit;
     /// A named set of parameters. A DNS label.
     ProfileName: "profile name", label;
     /// An action of a node, from its own catalogue of actions. A DNS label.
@@ -172,106 +168,27 @@ impl NodeName {
     }
 }
 
+impl UnitName {
+    /// Whether it is a template, of which there are instances.
+    #[must_use]
+    pub fn is_template(&self) -> bool {
+        self.0.ends_with("@.service")
+    }
+
+    /// The unit of an instance of a template; of another unit, itself.
+    #[must_use]
+    pub fn of_instance(&self, instance: &str) -> String {
+        match self.0.strip_suffix("@.service") {
+            Some(template) => format!("{template}@{instance}.service"),
+            None => String::from(self.as_str()),
+        }
+    }
+}
+
 impl TargetName {
     /// The first name in order: no other sorts before it.
     pub(crate) fn first() -> Self {
         Self(Arc::from("-"))
-    }
-}
-
-fn param_key(text: &str) -> Option<&'static str> {
-    let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
-    match text {
-        "" => Some("it is empty"),
-        long if long.len() > MAX_PARAM_KEY_BYTES => Some("it is longer than 128 characters"),
-        text if !text.bytes().all(inner) => Some("only letters, digits and '_ - . /' are allowed"),
-        _ => None,
-    }
-}
-
-fn label(text: &str) -> Option<&'static str> {
-    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-    if text.is_empty() {
-        Some("it is empty")
-    } else if text.len() > MAX_LABEL_BYTES {
-        Some("it is longer than 63 characters")
-    } else if !text.bytes().all(inner) {
-        Some("only lower-case letters, digits and '-' are allowed")
-    } else if text.starts_with('-') || text.ends_with('-') {
-        Some("it may not start or end with '-'")
-    } else {
-        None
-    }
-}
-
-/// A host name as in RFC 1123, in lower case.
-fn host(text: &str) -> Option<&'static str> {
-    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.';
-    let mut labels = text.split('.');
-    if text.is_empty() {
-        Some("it is empty")
-    } else if text.len() > MAX_TARGET_BYTES {
-        Some("it is longer than 253 characters")
-    } else if text.contains('_') {
-        Some("'_' is not allowed in host names")
-    } else if text.bytes().any(|b| b.is_ascii_uppercase()) {
-        Some("upper-case letters are not allowed")
-    } else if !text.bytes().all(inner) {
-        Some("only lower-case letters, digits, '-' and '.' are allowed")
-    } else if labels.clone().any(str::is_empty) {
-        Some("it may not start or end with '.', nor have two in a row")
-    } else if labels.clone().any(|label| label.len() > MAX_LABEL_BYTES) {
-        Some("a label between dots is longer than 63 characters")
-    } else if labels.any(|label| label.starts_with('-') || label.ends_with('-')) {
-        Some("no label between dots may start or end with '-'")
-    } else {
-        None
-    }
-}
-
-fn target(text: &str) -> Option<&'static str> {
-    let inner = |b: u8| b.is_ascii_alphanumeric() || b".-_:/".contains(&b);
-    if text.is_empty() {
-        Some("it is empty")
-    } else if text.len() > MAX_TARGET_BYTES {
-        Some("it is longer than 253 characters")
-    } else if !text.bytes().all(inner) {
-        Some("only letters, digits and '. _ : / -' are allowed")
-    } else {
-        None
-    }
-}
-
-fn actor(text: &str) -> Option<&'static str> {
-    target(text.strip_prefix(NODE_ACTOR).unwrap_or(text))
-}
-
-/// A name whose parts between slashes are not empty.
-fn grouped(text: &str) -> Option<&'static str> {
-    let is_empty_part = || text.split('/').any(str::is_empty);
-    target(text)
-        .or_else(|| is_empty_part().then_some("no part of it may be empty, before, after or between '/'"))
-}
-
-fn visible(text: &str) -> Option<&'static str> {
-    if text.is_empty() {
-        Some("it is empty")
-    } else if text.len() > MAX_TARGET_BYTES {
-        Some("it is longer than 253 characters")
-    } else if !text.bytes().all(|b| b.is_ascii_graphic()) {
-        Some("only visible ASCII characters are allowed")
-    } else {
-        None
-    }
-}
-
-fn interface(text: &str) -> Option<&'static str> {
-    if text.len() > MAX_INTERFACE_BYTES {
-        Some("it is longer than 15 characters")
-    } else if text.contains('/') {
-        Some("it may not contain '/'")
-    } else {
-        visible(text)
     }
 }
 

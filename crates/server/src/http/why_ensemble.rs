@@ -4,7 +4,7 @@ use bellwether_api::v1::ensemble::status::EnsembleStatus;
 use bellwether_core::access::ObjectKind;
 use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep, plan, reported};
 use bellwether_core::decide::ensembles::requests;
-use bellwether_core::records::ensemble::{Ensemble, EnsembleService, EnsembleSize};
+use bellwether_core::records::ensemble::{Ensemble, EnsembleSize};
 use bellwether_core::records::ensemble_members::EnsembleMembers;
 use bellwether_core::records::member::MemberState;
 use bellwether_core::records::node::PresenceState;
@@ -68,12 +68,11 @@ fn sizes(
         EnsembleSize::Number(_) => "",
         EnsembleSize::Quorum => ", as its size is quorum",
     };
-    let has_primary = matches!(ensemble.service, EnsembleService::Redis(_));
-    let verb = match (has_primary, voting) {
-        (true, 1) => "serves",
-        (true, _) => "serve",
-        (false, 1) => "votes",
-        (false, _) => "vote",
+    let verb = match (ensemble.service.has_voters(), voting) {
+        (false, 1) => "serves",
+        (false, _) => "serve",
+        (true, 1) => "votes",
+        (true, _) => "vote",
     };
     let working = match status.working {
         working if working == status.voting => String::new(),

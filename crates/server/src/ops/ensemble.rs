@@ -90,12 +90,13 @@ pub async fn scale(
     request: &ScaleEnsemble,
 ) -> Result<Ensemble, OpError> {
     let EnsembleScope { namespace, name, actor, .. } = scope;
-    let (size, reason) = (request.size.read()?, reason(&request.reason)?);
+    let reason = reason(&request.reason)?;
     let key = Key::Ensemble(name.clone()).into();
     let scaled = transactor.compare(namespace, actor, &key, |_, fleet, now| {
         at(fleet, scope)?;
         let annotation = Annotation { by: actor.clone(), reason: reason.clone(), at: now };
         let before = found(fleet, name)?;
+        let size = request.size.read(&before.service)?;
         Ok::<_, OpError>(change(fleet, Ensemble { size, annotation, ..before.clone() }))
     });
     Ok(scaled.await?.0)
@@ -122,8 +123,9 @@ pub fn asked(
             written(fleet, name, &desired, annotation(desired.reason.clone()))?
         }
         (None, Some(size)) => {
-            let size = size.read()?;
-            Ensemble { size, annotation: annotation(String::new()), ..found(fleet, name)?.clone() }
+            let before = found(fleet, name)?;
+            let size = size.read(&before.service)?;
+            Ensemble { size, annotation: annotation(String::new()), ..before.clone() }
         }
         (None, None) => found(fleet, name)?.clone(),
     };
@@ -252,7 +254,7 @@ pub(crate) fn on_nodes(members: &EnsembleMembers) -> String {
 /// Refuses other settings for an ensemble that has members: these run with them, and the others know them by these.
 fn keeps_service(fleet: &Fleet, before: &Ensemble, after: &Ensemble) -> Result<(), OpError> {
     let (kind, former) = (after.service.as_str(), before.service.as_str());
-    let settings = settings(after.service).into_iter().zip(settings(before.service));
+    let settings = settings(&after.service).into_iter().zip(settings(&before.service));
     let changed =
         settings.map(|((field, new), (_, old))| (format!("service.{kind}.{field}"), field, new, old));
     let changed = match kind == former {
@@ -271,7 +273,12 @@ fn keeps_service(fleet: &Fleet, before: &Ensemble, after: &Ensemble) -> Result<(
 }
 
 /// The settings of a service agent that stay as they are, each with its field.
-fn settings(service: EnsembleService) -> Vec<(&'static str, String)> {
+fn settings(service: &EnsembleService) -> Vec<(&'static str, String)> {
+    if let EnsembleService::Independent(independent) = service {
+        let port = independent.port.map_or_else(|| "none".to_owned(), |port| port.to_string());
+        let workload = &independent.workload;
+        return vec![(workload.field(), workload.name().to_owned()), ("port", port)];
+    }
     let ports = service.ports().into_iter().map(|(field, port)| (field, port.to_string()));
     ports.chain([("tls", service.has_tls().to_string())]).collect()
 }
@@ -307,12 +314,20 @@ fn is_same(before: &Ensemble, after: &Ensemble) -> bool {
 fn describe(ensemble: &Ensemble) -> String {
     let Ensemble { service, filter, failover_after, join_within, .. } = ensemble;
     let ports: Vec<String> = service.ports().into_iter().map(|(_, port)| port.to_string()).collect();
-    let noun = if ports.len() == 1 { "port" } else { "ports" };
+    let ports = match ports.as_slice() {
+        [] => String::new(),
+        [port] => format!(" on port {port}"),
+        ports => format!(" on ports {}", ports.join(" and ")),
+    };
     let tls = if service.has_tls() { "" } else { " without TLS" };
-    let replicas = match service {
-        EnsembleService::Etcd(_) => String::new(),
+    let (name, details) = match service {
+        EnsembleService::Etcd(_) => (String::new(), tls.to_owned()),
         EnsembleService::Redis(redis) => {
-            format!(", writes with {} at least", plural(redis.min_replicas as usize, "replica"))
+            let replicas = plural(redis.min_replicas as usize, "replica");
+            (String::new(), format!("{tls}, writes with {replicas} at least"))
+        }
+        EnsembleService::Independent(independent) => {
+            (format!(" {}", independent.workload.name()), String::new())
         }
     };
     let size = match ensemble.size {
@@ -329,8 +344,7 @@ fn describe(ensemble: &Ensemble) -> String {
         None => String::new(),
     };
     format!(
-        "{} on {noun} {}{tls}{replicas}, size {size}, filter {filter}{spread}, replaced after {failover_after}, joins within {join_within}{snapshots}{mode}",
-        service.as_str(),
-        ports.join(" and ")
+        "{}{name}{ports}{details}, size {size}, filter {filter}{spread}, replaced after {failover_after}, joins within {join_within}{snapshots}{mode}",
+        service.as_str()
     )
 }

@@ -7,7 +7,7 @@ use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_core::decide::ensembles::requests::{replace_refusal, restart_refusal, snapshot_refusal};
 use bellwether_core::records::annotation::Annotation;
-use bellwether_core::records::ensemble::{Ensemble, EnsembleService};
+use bellwether_core::records::ensemble::Ensemble;
 use bellwether_core::records::ensemble_members::{EnsembleMembers, Member};
 use bellwether_core::records::ensemble_requests::RestartRequest;
 use bellwether_core::records::key::{Key, Record};
@@ -153,10 +153,11 @@ fn found<'a>(fleet: &'a Fleet, name: &EnsembleName) -> Result<(&'a Ensemble, &'a
     let kept = fleet.ensembles.get(name).ok_or_else(|| OpError::NotFound(format!("ensemble {name}")))?;
     let members = fleet.ensemble_members.get(name);
     let members = members.ok_or_else(|| OpError::NotFound(format!("members of ensemble {name}")))?;
-    if let EnsembleService::Redis(_) = kept.value.service {
+    if !kept.value.service.has_voters() {
+        let service = kept.value.service.as_str();
         return Err(OpError::Refused {
             reason: format!(
-                "change members of ensemble {name} on request: that is there for etcd, and not for Redis yet"
+                "change members of ensemble {name} on request: that is there for etcd, and not for {service} yet"
             ),
             hint: Some(
                 "to have another member in the place of one, drain its node: bellwether node drain NODE"

@@ -21,8 +21,12 @@ pub(super) async fn run(what: &str, directory: &ScriptDirectory, job: &mut PartC
     };
     for path in found {
         let which = format!("{what}: {path}");
-        let command =
-            Command { argv: vec![path], workdir: directory.workdir.clone(), env: directory.env.clone() };
+        let command = Command {
+            argv: vec![path],
+            workdir: directory.workdir.clone(),
+            env: directory.env.clone(),
+            stdin: None,
+        };
         match job.exec(&which, &command).await {
             StepOutcome::Done => {}
             other @ (StepOutcome::NotYet(_) | StepOutcome::Failed(_)) => return other,

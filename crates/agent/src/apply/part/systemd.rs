@@ -77,7 +77,7 @@ fn systemctl(unit: &SystemdUnit, arguments: &[&str]) -> Command {
     argv.push(unit.name.clone());
     let mut env = unit.env.clone();
     env.insert("LC_ALL".to_owned(), "C".to_owned());
-    Command { argv, workdir: PathBuf::from("/"), env }
+    Command { argv, workdir: PathBuf::from("/"), env, stdin: None }
 }
 
 /// `KEY=VALUE` lines as systemd prints them; other lines are ignored.

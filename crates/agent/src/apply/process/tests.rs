@@ -27,7 +27,7 @@ impl Bench {
 
     fn start(&self, script: &str) -> SupervisedProcess {
         let argv = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
-        let command = Command { argv, workdir: "/".into(), env: Default::default() };
+        let command = Command { argv, workdir: "/".into(), env: Default::default(), stdin: None };
         let facts = CommandFacts { version: "v7".into(), run: self.run(), ..CommandFacts::default() };
         SupervisedProcess::start(&command, &facts, &self.owner(), &self.log(), &self.tasks).unwrap()
     }
@@ -138,7 +138,7 @@ async fn a_process_that_cannot_be_looked_at_is_not_taken_for_one_that_has_ended(
 async fn a_process_that_cannot_be_looked_at_after_its_start_is_ended() {
     let bench = Bench::new();
     let argv = ["/bin/sh", "-c", "sleep 600 & wait"].map(str::to_owned).to_vec();
-    let command = Command { argv, workdir: "/".into(), env: Default::default() };
+    let command = Command { argv, workdir: "/".into(), env: Default::default(), stdin: None };
     let facts = CommandFacts { version: "v7".into(), run: bench.run(), ..CommandFacts::default() };
     let mut number = None;
     let place = (&*bench.log(), &bench.tasks);

@@ -19,6 +19,7 @@ impl MemberTask {
         match self.software(order) {
             Some(Software::Etcd(etcd)) => self.serve_etcd(order, &etcd).await,
             Some(Software::Redis(redis)) => self.serve_redis(order, &redis).await,
+            Some(Software::Independent(independent)) => self.serve_independent(order, &independent).await,
             None => Err("ask it: its node has no address".to_owned()),
         }
     }
@@ -157,7 +158,7 @@ impl MemberTask {
         {
             tracing::warn!(ensemble = %self.ensemble, "cannot {error}");
         }
-        let settings = Some(order.service);
+        let settings = Some(order.service.clone());
         if self.applied != settings {
             let asked = redis.ask_replicas().await;
             self.applied = settings.filter(|_| asked.is_ok());
@@ -165,7 +166,7 @@ impl MemberTask {
         Ok(())
     }
 
-    fn has_served(&self) -> bool {
+    pub(super) fn has_served(&self) -> bool {
         self.entry.as_ref().is_some_and(|entry| entry.has_served)
     }
 }

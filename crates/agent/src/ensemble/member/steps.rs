@@ -12,7 +12,7 @@ use crate::apply::process::SupervisedProcess;
 use crate::apply::{CommandFacts, leftover};
 use crate::disk;
 use crate::ensemble::program::MemberProgram;
-use crate::ensemble::software::{Software, program};
+use crate::ensemble::software::Software;
 use crate::ledger::MemberEntry;
 
 impl MemberTask {
@@ -22,11 +22,11 @@ impl MemberTask {
             return Err("prepare it: its node has no address that others reach".to_owned());
         };
         let (own, of, all) = (self.directory.clone(), key.clone(), self.context.dir.clone());
-        let service = order.service;
+        let service = order.service.clone();
         let made = move || {
             disk::private_dir(&all)?;
-            match own.look(service)? {
-                MemberDirectory::Absent => own.make(&of, service),
+            match own.look(&service)? {
+                MemberDirectory::Absent => own.make(&of, &service),
                 MemberDirectory::Unclaimed | MemberDirectory::Claimed(..) => Ok(()),
             }
         };
@@ -120,20 +120,28 @@ impl MemberTask {
         let Some((software, settings)) = self.software(order).zip(self.context.settings.clone()) else {
             return Err("start it: its node has no address, or its agent no section [ensembles]".to_owned());
         };
+        if let Software::Independent(independent) = &software
+            && independent.is_delegated()
+        {
+            return self.hand_to_delegate(order, independent).await;
+        }
         let key = MemberKey::of(order);
         let run = run(&key);
+        let (data, node) = (self.directory.data(), self.context.node.clone());
+        let command = software.command((&settings, &node), &data, (&self.ensemble, &key), with);
+        let Some(command) = command else {
+            return Err("start it: its node does not have its program".to_owned());
+        };
         self.note(|entry| entry.is_starting = true).await?;
         fail::pass(FailPoint::MemberStarting);
         // One that an agent started which was killed before it could note it would hold the ports.
         let former = run.clone();
         self.on_disk("look for a program of this member", move || leftover::kill(&former)).await?;
-        let data = self.directory.data();
-        let (_, program) = program(order.service, &settings);
-        let command = software.command(program, &data, (&self.ensemble, &key), with);
-        let facts = CommandFacts { node: self.context.node.clone(), run, ..CommandFacts::default() };
+        let facts = CommandFacts { node, run, ..CommandFacts::default() };
         let tasks = &self.context.tasks;
         let started = SupervisedProcess::start(&command, &facts, &self.context.owner, &self.log, tasks);
-        let process = started.map_err(|error| format!("start {program}: {error}"))?;
+        let program = || command.argv.first().cloned().unwrap_or_default();
+        let process = started.map_err(|error| format!("start {}: {error}", program()))?;
         fail::pass(FailPoint::MemberStarted);
         let mark = process.mark().clone();
         self.program = MemberProgram::running(key, process, self.program.failed());

@@ -16,7 +16,6 @@ impl EnsembleSpec {
         if self.filter.trim().is_empty() {
             return Err(ShapeError::at("filter", "missing; write 'all' for every node"));
         }
-        let size = self.size.unwrap_or(EnsembleSize::Quorum).read()?;
         let spread = self.spread.as_deref().map(str::trim);
         if let Some(key) = spread {
             Label::new(key, "x").map_err(|error| ShapeError::at("spread", error))?;
@@ -26,12 +25,15 @@ impl EnsembleSpec {
         let limits = (core::JOIN_WITHIN, core::MIN_JOIN_WITHIN, core::MAX_JOIN_WITHIN);
         let service = self.service.read()?;
         let is_scheduled = self.snapshots.as_ref().is_some_and(|snapshots| snapshots.every.is_some());
-        if let (core::EnsembleService::Redis(_), true) = (service, is_scheduled) {
-            return Err(ShapeError::at(
-                "snapshots.every",
-                "snapshots are there for etcd, and not for Redis yet",
-            ));
+        if is_scheduled && !service.has_voters() {
+            let reason = format!("snapshots are there for etcd, and not for {} yet", service.as_str());
+            return Err(ShapeError::at("snapshots.every", reason));
         }
+        let default = match &service {
+            core::EnsembleService::Etcd(_) | core::EnsembleService::Redis(_) => EnsembleSize::Quorum,
+            core::EnsembleService::Independent(_) => EnsembleSize::Number(1),
+        };
+        let size = self.size.unwrap_or(default).read(&service)?;
         Ok(DesiredEnsemble {
             service,
             size,
@@ -47,18 +49,26 @@ impl EnsembleSpec {
 }
 
 impl EnsembleSize {
-    /// The number of members, within its limits.
+    /// The number of members, within the limits of a service.
     ///
     /// # Errors
     /// [`ShapeError`] at `size`.
-    pub fn read(self) -> Result<core::EnsembleSize, ShapeError> {
-        if let Self::Number(number) = self
-            && !(1..=core::MAX_VOTERS).contains(&number)
-        {
-            let reason = format!("{number}; write 1 to {} or quorum", core::MAX_VOTERS);
-            return Err(ShapeError::at("size", reason));
-        }
-        Ok(self.into())
+    pub fn read(self, service: &core::EnsembleService) -> Result<core::EnsembleSize, ShapeError> {
+        let most = service.max_members();
+        let reason = match (self, service) {
+            (Self::Number(number), _) if (1..=most).contains(&number) => return Ok(self.into()),
+            (Self::Quorum, core::EnsembleService::Etcd(_) | core::EnsembleService::Redis(_)) => {
+                return Ok(self.into());
+            }
+            (Self::Quorum, core::EnsembleService::Independent(_)) => {
+                format!("quorum is for members that vote or replicate; write 1 to {most}")
+            }
+            (Self::Number(number), core::EnsembleService::Independent(_)) => {
+                format!("{number}; write 1 to {most}")
+            }
+            (Self::Number(number), _) => format!("{number}; write 1 to {most} or quorum"),
+        };
+        Err(ShapeError::at("size", reason))
     }
 }
 

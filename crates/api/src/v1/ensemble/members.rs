@@ -346,7 +346,7 @@ impl From<&core::EnsembleMembers> for StoredEnsembleMembers {
         Self {
             ensemble: from.ensemble.to_string(),
             identity: from.identity.clone(),
-            service: from.service.into(),
+            service: (&from.service).into(),
             last: from.last.get(),
             is_bootstrapped: from.is_bootstrapped,
             members: from.members.iter().map(|(number, member)| StoredMember::of(*number, member)).collect(),

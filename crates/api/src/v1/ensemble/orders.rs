@@ -103,7 +103,7 @@ impl From<&core::MemberOrder> for MemberOrder {
         Self {
             number: from.number.get(),
             identity: from.identity.clone(),
-            service: from.service.into(),
+            service: (&from.service).into(),
             task,
             join: join.map(|(number, url)| (number.get(), url.clone())).collect(),
             change: from.change.as_ref().map(Into::into),

@@ -3,7 +3,7 @@
 use bellwether_core::records::ensemble as core;
 use serde::{Deserialize, Serialize};
 
-use crate::shape::{ShapeError, some_object};
+use crate::shape::{ShapeError, read, some_object};
 
 /// The service agent that runs the members of an ensemble. Exactly one is named.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -15,6 +15,15 @@ pub struct ServiceAgentSpec {
     /// Redis, with these settings.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
     pub redis: Option<RedisSpec>,
+    /// A program that each node's agent supervises.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
+    pub process: Option<ProcessSpec>,
+    /// A unit of systemd.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
+    pub systemd: Option<SystemdSpec>,
+    /// Executables of each node that start it, stop it and tell how it is.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
+    pub exec: Option<ExecSpec>,
 }
 
 /// Settings of etcd.
@@ -54,8 +63,49 @@ pub struct RedisSpec {
     pub tls: Option<bool>,
 }
 
-impl From<core::EnsembleService> for ServiceAgentSpec {
-    fn from(from: core::EnsembleService) -> Self {
+/// A program of each node, which the node's agent supervises.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProcessSpec {
+    /// Name of the program in `[ensembles.programs]` of the agents. A node that does not have it gets no member.
+    #[schema(example = "web")]
+    pub program: String,
+    /// Port for clients, on which it listens once it works. Default: it has none, and works while it runs.
+    #[schema(example = 8080)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u32>,
+}
+
+/// A unit of systemd of each node.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SystemdSpec {
+    /// Name of the unit, or of a template (`NAME@.service`) of which each member is an instance. A node whose agent does not list it in
+    /// `units` of `[ensembles]` gets no member.
+    #[schema(example = "web@.service")]
+    pub unit: String,
+    /// Port for clients, on which it listens once it works. Default: it has none, and works while the unit is active.
+    #[schema(example = 8080)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u32>,
+}
+
+/// Executables of each node that start it, stop it and tell how it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExecSpec {
+    /// Name of the directory with them, below `service_agents` in `[ensembles]` of the agents. A node that does not have it gets no member.
+    #[schema(example = "postgres")]
+    pub agent: String,
+    /// Port for clients. Default: it has none.
+    #[schema(example = 5432)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u32>,
+}
+
+impl From<&core::EnsembleService> for ServiceAgentSpec {
+    fn from(from: &core::EnsembleService) -> Self {
+        let none = Self::default();
         match from {
             core::EnsembleService::Etcd(etcd) => Self {
                 etcd: Some(EtcdSpec {
@@ -63,34 +113,102 @@ impl From<core::EnsembleService> for ServiceAgentSpec {
                     peer_port: Some(etcd.peer_port.into()),
                     tls: Some(etcd.tls),
                 }),
-                redis: None,
+                ..none
             },
             core::EnsembleService::Redis(redis) => Self {
-                etcd: None,
                 redis: Some(RedisSpec {
                     port: Some(redis.port.into()),
                     min_replicas_to_write: Some(redis.min_replicas),
                     tls: Some(redis.tls),
                 }),
+                ..none
             },
+            core::EnsembleService::Independent(independent) => {
+                let port = independent.port.map(u32::from);
+                match &independent.workload {
+                    core::Workload::Process(name) => {
+                        Self { process: Some(ProcessSpec { program: name.to_string(), port }), ..none }
+                    }
+                    core::Workload::Systemd(unit) => {
+                        Self { systemd: Some(SystemdSpec { unit: unit.to_string(), port }), ..none }
+                    }
+                    core::Workload::Exec(name) => {
+                        Self { exec: Some(ExecSpec { agent: name.to_string(), port }), ..none }
+                    }
+                }
+            }
         }
     }
 }
 
 impl ServiceAgentSpec {
+    /// Name of the service agent; `None` if none is named.
+    #[must_use]
+    pub fn kind(&self) -> Option<&'static str> {
+        self.kinds().next()
+    }
+
+    fn kinds(&self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            ("etcd", self.etcd.is_some()),
+            ("redis", self.redis.is_some()),
+            ("process", self.process.is_some()),
+            ("systemd", self.systemd.is_some()),
+            ("exec", self.exec.is_some()),
+        ];
+        all.into_iter().filter(|(_, is_there)| *is_there).map(|(name, _)| name)
+    }
+
     /// The service agent with its settings.
     pub(super) fn read(&self) -> Result<core::EnsembleService, ShapeError> {
-        match (&self.etcd, &self.redis) {
-            (Some(etcd), None) => Ok(core::EnsembleService::Etcd(etcd.read()?)),
-            (None, Some(redis)) => Ok(core::EnsembleService::Redis(redis.read()?)),
-            (Some(_), Some(_)) => {
-                Err(ShapeError::at("service", "etcd and redis exclude each other: write one of them"))
-            }
-            (None, None) => Err(ShapeError::at(
+        let mut kinds = self.kinds();
+        if let (Some(one), Some(other)) = (kinds.next(), kinds.next()) {
+            let reason = format!("{one} and {other} exclude each other: write one of them");
+            return Err(ShapeError::at("service", reason));
+        }
+        let Self { etcd, redis, process, systemd, exec } = self;
+        if let Some(etcd) = etcd {
+            return Ok(core::EnsembleService::Etcd(etcd.read()?));
+        }
+        if let Some(redis) = redis {
+            return Ok(core::EnsembleService::Redis(redis.read()?));
+        }
+        let independent = process
+            .as_ref()
+            .map(ProcessSpec::read)
+            .or_else(|| systemd.as_ref().map(SystemdSpec::read))
+            .or_else(|| exec.as_ref().map(ExecSpec::read));
+        match independent {
+            Some(settings) => Ok(core::EnsembleService::Independent(settings?)),
+            None => Err(ShapeError::at(
                 "service",
-                "missing; write the service agent that runs the members: etcd or redis",
+                "missing; write the service agent that runs the members: etcd, redis, process, systemd or exec",
             )),
         }
+    }
+}
+
+impl ProcessSpec {
+    fn read(&self) -> Result<core::IndependentSettings, ShapeError> {
+        let program = read("service.process.program", &self.program)?;
+        let port = some_port("service.process.port", self.port)?;
+        Ok(core::IndependentSettings { workload: core::Workload::Process(program), port })
+    }
+}
+
+impl SystemdSpec {
+    fn read(&self) -> Result<core::IndependentSettings, ShapeError> {
+        let unit = read("service.systemd.unit", &self.unit)?;
+        let port = some_port("service.systemd.port", self.port)?;
+        Ok(core::IndependentSettings { workload: core::Workload::Systemd(unit), port })
+    }
+}
+
+impl ExecSpec {
+    fn read(&self) -> Result<core::IndependentSettings, ShapeError> {
+        let agent = read("service.exec.agent", &self.agent)?;
+        let port = some_port("service.exec.port", self.port)?;
+        Ok(core::IndependentSettings { workload: core::Workload::Exec(agent), port })
     }
 }
 
@@ -120,7 +238,52 @@ impl RedisSpec {
 }
 
 fn port(place: &str, port: Option<u32>, default: u16) -> Result<u16, ShapeError> {
-    let Some(number) = port else { return Ok(default) };
+    Ok(some_port(place, port)?.unwrap_or(default))
+}
+
+fn some_port(place: &str, port: Option<u32>) -> Result<Option<u16>, ShapeError> {
+    let Some(number) = port else { return Ok(None) };
     let read = u16::try_from(number).ok().filter(|port| *port > 0);
-    read.ok_or_else(|| ShapeError::at(place, format!("{number}; write 1 to {}", u16::MAX)))
+    read.map(Some).ok_or_else(|| ShapeError::at(place, format!("{number}; write 1 to {}", u16::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<core::EnsembleService, String> {
+        let spec: ServiceAgentSpec = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        spec.read().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn each_service_agent_reads_back_as_it_was_written() {
+        for text in [
+            r#"{"etcd":{"client_port":1,"peer_port":2,"tls":false}}"#,
+            r#"{"redis":{"port":1,"min_replicas_to_write":2,"tls":true}}"#,
+            r#"{"process":{"program":"web"}}"#,
+            r#"{"systemd":{"unit":"web@.service","port":80}}"#,
+            r#"{"exec":{"agent":"postgres","port":5432}}"#,
+        ] {
+            let service = read(text).unwrap();
+            let written = serde_json::to_string(&ServiceAgentSpec::from(&service)).unwrap();
+            assert_eq!(written, text);
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_by_its_field() {
+        for (text, expected) in [
+            ("{}", "service: missing; write the service agent that runs the members"),
+            (r#"{"etcd":{},"exec":{"agent":"a"}}"#, "service: etcd and exec exclude each other"),
+            (r#"{"process":{"program":""}}"#, "service.process.program"),
+            (r#"{"process":{"program":"web","port":0}}"#, "service.process.port: 0; write 1 to 65535"),
+            (r#"{"systemd":{"unit":"a b.service"}}"#, "service.systemd.unit"),
+            (r#"{"exec":{"agent":"../a"}}"#, "service.exec.agent"),
+            (r#"{"exec":{}}"#, "missing field `agent`"),
+        ] {
+            let refused = read(text).unwrap_err();
+            assert!(refused.contains(expected), "{text}: {refused}");
+        }
+    }
 }

@@ -85,7 +85,7 @@ impl Visitor<'_> for SizeVisitor {
 impl utoipa::PartialSchema for EnsembleSize {
     fn schema() -> RefOr<Schema> {
         let number = ObjectBuilder::new().schema_type(SchemaType::new(Type::Integer));
-        let number = number.minimum(Some(1)).maximum(Some(core::MAX_VOTERS));
+        let number = number.minimum(Some(1)).maximum(Some(core::MAX_INDEPENDENT));
         let word =
             ObjectBuilder::new().schema_type(SchemaType::new(Type::String)).enum_values(Some([QUORUM]));
         let described = OneOfBuilder::new().item(number).item(word).description(Some(

@@ -10,30 +10,39 @@ use super::{requests, snapshots};
 use crate::show::table;
 use crate::show::time::date;
 
-/// The software of an ensemble.
-pub(super) const fn agent(service: &ServiceAgentSpec) -> &'static str {
-    match (&service.etcd, &service.redis) {
-        (Some(_), _) => "etcd",
-        (None, Some(_)) => "redis",
-        (None, None) => "-",
+/// What the members of an ensemble run, and on which ports.
+fn software(service: &ServiceAgentSpec) -> String {
+    let ServiceAgentSpec { etcd, redis, process, systemd, exec } = service;
+    let name = process.as_ref().map(|process| &process.program);
+    let name = name.or(systemd.as_ref().map(|systemd| &systemd.unit));
+    let name = name.or(exec.as_ref().map(|exec| &exec.agent));
+    let of_etcd = etcd.iter().flat_map(|etcd| [etcd.client_port, etcd.peer_port]);
+    let one = [
+        redis.as_ref().and_then(|redis| redis.port),
+        process.as_ref().and_then(|process| process.port),
+        systemd.as_ref().and_then(|systemd| systemd.port),
+        exec.as_ref().and_then(|exec| exec.port),
+    ];
+    let ports: Vec<String> = of_etcd.chain(one).flatten().map(|port| port.to_string()).collect();
+    let name = name.map(|name| format!(" {name}")).unwrap_or_default();
+    let kind = service.kind().unwrap_or("-");
+    match ports.as_slice() {
+        [] => format!("{kind}{name}"),
+        [port] => format!("{kind}{name} on port {port}"),
+        ports => format!("{kind}{name} on ports {}", ports.join(" and ")),
     }
 }
 
 /// An ensemble with all its fields, one a line, then its members, and what happens to them.
 pub(in crate::commands) fn sheet(ensemble: &Ensemble) -> String {
     let Ensemble { service, by, reason, .. } = ensemble;
-    let of_etcd = service.etcd.iter().flat_map(|etcd| [etcd.client_port, etcd.peer_port]);
-    let of_redis = service.redis.iter().map(|redis| redis.port);
-    let ports = of_etcd.chain(of_redis).flatten();
-    let ports: Vec<String> = ports.map(|port| port.to_string()).collect();
-    let noun = if ports.len() == 1 { "port" } else { "ports" };
     let tls = service.etcd.as_ref().map(|etcd| etcd.tls).or(service.redis.as_ref().map(|redis| redis.tls));
-    let is_secured = tls.flatten().unwrap_or(true);
+    let tls = tls.map_or("-", |tls| if tls.unwrap_or(true) { "yes" } else { "no" });
     let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     let mut lines = vec![
         format!("name            {}", ensemble.name),
-        format!("service         {} on {noun} {}", agent(service), ports.join(" and ")),
-        format!("tls             {}", if is_secured { "yes" } else { "no" }),
+        format!("service         {}", software(service)),
+        format!("tls             {tls}"),
         format!("size            {}", ensemble.size),
         format!("filter          {}", ensemble.filter),
         format!("spread          {}", ensemble.spread.as_deref().unwrap_or("-")),
@@ -54,7 +63,7 @@ pub(in crate::commands) fn sheet(ensemble: &Ensemble) -> String {
 /// The members of an ensemble, and what happens to them.
 pub(super) fn planned(ensemble: &Ensemble) -> Vec<String> {
     let Some(status) = &ensemble.status else { return vec!["nothing is known of its members".to_owned()] };
-    let has_primary = ensemble.service.redis.is_some();
+    let (has_primary, has_voters) = (ensemble.service.redis.is_some(), ensemble.service.etcd.is_some());
     let rows = status.members.iter().map(|member| {
         let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
         let role = member.role.map(|role| role.to_string());
@@ -73,7 +82,7 @@ pub(super) fn planned(ensemble: &Ensemble) -> Vec<String> {
         true => "it has no members".to_owned(),
         false => table(&["member", "node", "state", "health", "since", special, "peer"], rows),
     };
-    let verb = if has_primary { "serve" } else { "vote" };
+    let verb = if has_voters { "vote" } else { "serve" };
     let mut lines = vec![
         format!("{} of {} members {verb}{}", status.voting, status.wanted, working(status)),
         String::new(),

@@ -13,6 +13,9 @@ use crate::words::feature::Feature;
 use crate::words::name::NodeName;
 use crate::world::fleet::Fleet;
 
+/// The field of a unit.
+const UNIT: &str = "unit";
+
 /// The nodes of a namespace as an ensemble sees them, without logical ones and those that were decommissioned. Costs time in proportion
 /// to the nodes.
 #[must_use]
@@ -49,9 +52,13 @@ fn refusal(fleet: &Fleet, ensemble: &Ensemble, node: &Node) -> Option<String> {
         PresenceState::Unreachable => return Some("it is unreachable".to_string()),
         PresenceState::Up => {}
     }
+    let is_independent = matches!(ensemble.service, EnsembleService::Independent(_));
     let unsupported = || {
         match fleet.reports.get(name).map(|kept| &kept.value) {
         None => Some("its agent has not reported yet".to_string()),
+        Some(report) if is_independent && !report.features.has(Feature::IndependentMembers) => {
+            Some(format!("its agent does not know {} yet, or runs no members: upgrade it, or add [ensembles] to its configuration", ensemble.service.as_str()))
+        }
         Some(report) if report.features.has(Feature::Ensembles) => None,
         Some(_) => Some("its agent runs no members: its configuration has no section [ensembles], or it is of an older release".to_string()),
     }
@@ -63,7 +70,7 @@ fn refusal(fleet: &Fleet, ensemble: &Ensemble, node: &Node) -> Option<String> {
         .or_else(cordon)
         .or_else(paused)
         .or_else(not_runnable)
-        .or_else(|| port_of_another(fleet, ensemble, name))
+        .or_else(|| taken_by_another(fleet, ensemble, name))
 }
 
 /// The nodes, of which those that refused a member lately may have no other one, and those that still have a removed one neither: it would
@@ -87,8 +94,8 @@ pub fn without_refusing<'a>(
     places
 }
 
-/// That a member of another ensemble on a node has one of the ports of this one.
-fn port_of_another(fleet: &Fleet, ensemble: &Ensemble, node: &NodeName) -> Option<String> {
+/// That a member of another ensemble on a node has one of the ports of this one, or its unit.
+fn taken_by_another(fleet: &Fleet, ensemble: &Ensemble, node: &NodeName) -> Option<String> {
     let others = fleet.ensembles.values().map(|kept| &*kept.value);
     let others = others.filter(|other| other.name != ensemble.name);
     others
@@ -97,14 +104,27 @@ fn port_of_another(fleet: &Fleet, ensemble: &Ensemble, node: &NodeName) -> Optio
             members.is_some_and(|kept| kept.value.of_node(node).is_some())
         })
         .find_map(|other| {
-            let (_, port) = shared_port(ensemble.service, other.service)?;
-            Some(format!("a member of ensemble {} on it has port {port}", other.name))
+            let (field, value) = shared(&ensemble.service, &other.service)?;
+            let noun = if field == UNIT { UNIT } else { "port" };
+            Some(format!("a member of ensemble {} on it has {noun} {value}", other.name))
         })
 }
 
-/// A port that two services both listen on, with what it is for in the first.
+/// What a node cannot have of two services at once, with the field of it in the first: a port that both listen on, or a unit.
 #[must_use]
-pub fn shared_port(one: EnsembleService, other: EnsembleService) -> Option<(&'static str, u16)> {
+pub fn shared(one: &EnsembleService, other: &EnsembleService) -> Option<(&'static str, String)> {
     let others = other.ports();
-    one.ports().into_iter().find(|(_, port)| others.iter().any(|(_, other)| other == port))
+    let port = one.ports().into_iter().find(|(_, port)| others.iter().any(|(_, other)| other == port));
+    port.map(|(field, port)| (field, port.to_string())).or_else(|| {
+        let unit = single(one).filter(|unit| single(other) == Some(unit))?;
+        Some((UNIT, unit.to_string()))
+    })
+}
+
+/// The unit of which a node has one alone.
+fn single(service: &EnsembleService) -> Option<&str> {
+    match service {
+        EnsembleService::Independent(of) if of.workload.is_single() => Some(of.workload.name()),
+        EnsembleService::Etcd(_) | EnsembleService::Redis(_) | EnsembleService::Independent(_) => None,
+    }
 }

@@ -1,6 +1,7 @@
 //! What is to happen to the members of an ensemble: the changes one after the other, decided by the same function as the real ones, as if
 //! each succeeded; and what is waited for then.
 
+mod independents;
 mod primaries;
 mod step;
 mod waits;
@@ -11,13 +12,15 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use self::step::MAX_STEPS;
 pub use self::step::PlannedStep;
-use self::step::{MAX_STEPS, are};
+use self::waits::{no_room, replaced};
 use super::EnsembleSight;
 use super::candidates::{candidates, without_refusing};
 use super::replace;
 use super::verdict::nodes;
 use crate::decide::placement::CandidateNodes;
+use crate::decide::placement::independent::IndependentSpec;
 use crate::decide::placement::quorum::{
     self, QuorumSpec, QuorumStep, QuorumWait, Voter, VoterState, Voters, next_step,
 };
@@ -53,7 +56,7 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
     if let Some(members) = members {
         places = without_refusing(&places, members).into_owned();
     }
-    let none = EnsembleMembers::none(ensemble.name.clone(), ensemble.service, now);
+    let none = EnsembleMembers::none(ensemble.name.clone(), ensemble.service.clone(), now);
     let of = members.unwrap_or(&none);
     // As their nodes were heard of last, whoever listened.
     let (nodes, listening_since) = (nodes(fleet, of), Timestamp::EPOCH);
@@ -62,9 +65,10 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
     let voters = sight.voters(of);
     places = replace::leaving(Cow::Owned(places), of, &voters).into_owned();
     let matching = places.values().filter(|place| place.matches).count();
-    let wanted = match ensemble.service {
+    let wanted = match &ensemble.service {
         EnsembleService::Etcd(_) => quorum::wanted(ensemble.size, &places, &voters),
         EnsembleService::Redis(_) => sight.wanted_instances(&places, of),
+        EnsembleService::Independent(_) => IndependentSpec::of(ensemble).wanted(),
     };
     let refusals = places.iter().filter_map(|(name, place)| Some((name.clone(), place.refusal.clone()?)));
     let refusals = refusals.collect();
@@ -76,14 +80,15 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
         let waiting = format!("{}: no member is changed", stop.line());
         return EnsemblePlan { wanted, steps: Vec::new(), waiting: Some(waiting), refusals };
     }
-    let (steps, waiting) = match ensemble.service {
+    let (steps, waiting) = match &ensemble.service {
         EnsembleService::Etcd(_) => {
             let reason = |number, reason| replace::reason(of, number, reason);
             let spec = QuorumSpec::of(ensemble);
             let (steps, end) = play(&spec, places, (voters, of.last), (now, reason));
             (steps, end.and_then(|wait| describe(&wait, members, matching, now)))
         }
-        EnsembleService::Redis(redis) => primaries::steps(&sight, redis, &places),
+        EnsembleService::Redis(redis) => primaries::steps(&sight, *redis, &places),
+        EnsembleService::Independent(_) => independents::steps(&sight, &places),
     };
     EnsemblePlan { wanted, steps, waiting, refusals }
 }
@@ -195,19 +200,8 @@ fn describe(
                 named.join(" and ")
             )
         }
-        QuorumWait::Silent { member, until } => {
-            format!(
-                "member {} does not work; it is replaced if that is still so in {}",
-                named(*member),
-                until.since(now).brief()
-            )
-        }
-        QuorumWait::NoRoom { missing } if matching == 0 => {
-            format!("no node matches its filter, and {missing} more {} needed", are(*missing))
-        }
-        QuorumWait::NoRoom { missing } => {
-            format!("no node may have another member, and {missing} more {} needed", are(*missing))
-        }
+        QuorumWait::Silent { member, until } => replaced(&named(*member), *until, now),
+        QuorumWait::NoRoom { missing } => no_room(matching, *missing),
     })
 }
 

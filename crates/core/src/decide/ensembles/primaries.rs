@@ -1,9 +1,7 @@
 //! The members of an ensemble with one primary that replicas follow: what is recorded of them follows what their nodes report, then the
 //! next change begins. Who is to be the primary, and who follows whom, is recorded before anybody acts on it.
 
-use alloc::collections::BTreeMap;
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use super::candidates::without_refusing;
 use super::lead::is_held;
@@ -196,35 +194,7 @@ impl EnsembleSight<'_> {
 
     /// Takes each member as far as what is reported of it goes.
     fn advance_instances(&self, members: &mut EnsembleMembers) {
-        let numbers: Vec<MemberNumber> = members.members.keys().copied().collect();
-        for number in numbers {
-            let Some(member) = members.members.get_mut(&number) else { continue };
-            let report = self.report(number, member);
-            let state = report.map(|report| report.state);
-            match &member.phase {
-                MemberPhase::Preparing if state == Some(MemberState::Prepared) => {
-                    let peer_url = report.map(|report| report.peer_url.clone()).unwrap_or_default();
-                    member.peer_url = peer_url;
-                    member.phase = MemberPhase::Joining(BTreeMap::new());
-                }
-                MemberPhase::Joining(_) if state == Some(MemberState::Working) => {
-                    (member.phase, member.since) = (MemberPhase::Serving, self.now);
-                }
-                MemberPhase::Removed(_)
-                    if state == Some(MemberState::Left) || !self.nodes.contains_key(&member.node) =>
-                {
-                    members.members.remove(&number);
-                }
-                MemberPhase::Preparing
-                | MemberPhase::Bootstrapping
-                | MemberPhase::Adding
-                | MemberPhase::Joining(_)
-                | MemberPhase::Voting
-                | MemberPhase::Serving
-                | MemberPhase::Leaving(_)
-                | MemberPhase::Removed(_) => {}
-            }
-        }
+        self.advance_serving(members);
         self.note_lead(members);
     }
 
@@ -235,25 +205,7 @@ impl EnsembleSight<'_> {
         reason: RemovalReason,
         places: &CandidateNodes,
     ) {
-        self.note_refusal(members, number, reason);
-        if let Some(member) = members.members.get_mut(&number) {
-            let is_gone = !self.nodes.contains_key(&member.node);
-            let is_drained = places.get(&member.node).is_some_and(|place| place.is_drained);
-            let reason = match reason {
-                RemovalReason::Dead if is_gone => RemovalReason::Decommissioned,
-                RemovalReason::Surplus if is_drained => RemovalReason::Drained,
-                RemovalReason::Dead
-                | RemovalReason::Surplus
-                | RemovalReason::Decommissioned
-                | RemovalReason::NotCounted
-                | RemovalReason::Drained
-                | RemovalReason::Replaced
-                | RemovalReason::NotJoined
-                | RemovalReason::Refused
-                | RemovalReason::Deleted => reason,
-            };
-            (member.phase, member.since) = (MemberPhase::Removed(reason), self.now);
-        }
+        self.remove_serving(members, number, reason, places);
         members.lead.follows.remove(&number);
         members.lead.had_data.remove(&number);
         members.lead.handover = members.lead.handover.filter(|to| *to != number);

@@ -1,3 +1,4 @@
+mod independent;
 mod model;
 mod redis;
 mod replace;

@@ -47,10 +47,10 @@ fn managed(
     recorded: Option<&EnsembleMembers>,
     (is_stopped, watch, now): (bool, Watch, Timestamp),
 ) -> Verdict {
-    let none = || EnsembleMembers::none(ensemble.name.clone(), ensemble.service, now);
+    let none = || EnsembleMembers::none(ensemble.name.clone(), ensemble.service.clone(), now);
     let mut members = recorded.cloned().unwrap_or_else(none);
     if members.members.is_empty() {
-        members.service = ensemble.service;
+        members.service = ensemble.service.clone();
     }
     let nodes = nodes(fleet, &members);
     let sight = EnsembleSight {

@@ -189,7 +189,8 @@ impl Fleet {
             | Feature::Outputs
             | Feature::Conditions
             | Feature::Undo
-            | Feature::Ensembles => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
+            | Feature::Ensembles
+            | Feature::IndependentMembers => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
         })
     }
 

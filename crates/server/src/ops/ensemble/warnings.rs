@@ -1,6 +1,6 @@
 //! What to know of an ensemble that is valid and may not be meant.
 
-use bellwether_core::decide::ensembles::candidates::{is_matched, shared_port};
+use bellwether_core::decide::ensembles::candidates::{is_matched, shared};
 use bellwether_core::records::ensemble::{Ensemble, EnsembleService, EnsembleSize};
 use bellwether_core::records::node::Node;
 use bellwether_core::words::plural::plural;
@@ -19,7 +19,7 @@ pub(crate) fn warning(fleet: &Fleet, ensemble: &Ensemble) -> Option<String> {
         unknown_spread(ensemble, &matching),
         even(ensemble),
         capped(ensemble),
-        shared_ports(fleet, ensemble, &matching),
+        shared_with(fleet, ensemble, &matching),
     ]
     .into_iter()
     .flatten()
@@ -62,7 +62,7 @@ fn unknown_spread(ensemble: &Ensemble, matching: &[&Node]) -> Option<String> {
 
 /// An even number of voters, of which no more may fail than of one fewer.
 fn even(ensemble: &Ensemble) -> Option<String> {
-    let votes = matches!(ensemble.service, EnsembleService::Etcd(_));
+    let votes = ensemble.service.has_voters();
     match ensemble.size {
         EnsembleSize::Number(number) if votes && number.is_multiple_of(2) => {
             Some(format!("{number} members bear as many failures as {}", number.saturating_sub(1)))
@@ -73,7 +73,7 @@ fn even(ensemble: &Ensemble) -> Option<String> {
 
 /// A primary that is to have more replicas than there can be, or none.
 fn capped(ensemble: &Ensemble) -> Option<String> {
-    let EnsembleService::Redis(redis) = ensemble.service else { return None };
+    let EnsembleService::Redis(redis) = &ensemble.service else { return None };
     let EnsembleSize::Number(number) = ensemble.size else { return None };
     let most = number.saturating_sub(1);
     if most == 0 {
@@ -89,17 +89,17 @@ fn capped(ensemble: &Ensemble) -> Option<String> {
     })
 }
 
-/// Another ensemble that has a port of this one, and may have members on the same nodes.
-fn shared_ports(fleet: &Fleet, ensemble: &Ensemble, matching: &[&Node]) -> Option<String> {
+/// Another ensemble that has a port of this one, or its unit, and may have members on the same nodes.
+fn shared_with(fleet: &Fleet, ensemble: &Ensemble, matching: &[&Node]) -> Option<String> {
     let others = fleet.ensembles.values().map(|kept| &*kept.value);
     let mut others = others.filter(|other| other.name != ensemble.name);
     others.find_map(|other| {
-        let (field, port) = shared_port(ensemble.service, other.service)?;
+        let (field, value) = shared(&ensemble.service, &other.service)?;
         let both = matching.iter().filter(|node| is_matched(fleet, other, node)).count();
         let verb = if both == 1 { "matches" } else { "match" };
         (both > 0).then(|| {
             format!(
-                "ensemble {} uses {field} {port}, too, and {} {verb} both filters: none of them gets a member of both",
+                "ensemble {} uses {field} {value}, too, and {} {verb} both filters: none of them gets a member of both",
                 other.name,
                 plural(both, "node")
             )

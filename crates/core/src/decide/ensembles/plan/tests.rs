@@ -87,7 +87,7 @@ impl Site {
 
     /// The members 1 and so on vote on the nodes of these numbers.
     fn voting(&mut self, ensemble: &Ensemble, nodes: &[u64]) {
-        let mut members = EnsembleMembers::none(ensemble.name.clone(), ensemble.service, NOW);
+        let mut members = EnsembleMembers::none(ensemble.name.clone(), ensemble.service.clone(), NOW);
         for node in nodes {
             members.last = members.last.next();
             let member = Member {

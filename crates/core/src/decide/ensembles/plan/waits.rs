@@ -65,27 +65,35 @@ pub(super) fn describe(
         PrimaryWait::Copies(number) => {
             format!("member {} leaves once enough others have what it has", named(number))
         }
-        PrimaryWait::NoRoom { missing } if matching == 0 => {
-            format!("no node matches its filter, and {missing} more {} needed", are(*missing))
-        }
-        PrimaryWait::NoRoom { missing } => {
-            format!("no node may have another member, and {missing} more {} needed", are(*missing))
-        }
+        PrimaryWait::NoRoom { missing } => no_room(matching, *missing),
     }
 }
 
+/// That members are missing, and no node may have one.
+pub(super) fn no_room(matching: usize, missing: usize) -> String {
+    let none = if matching == 0 { "no node matches its filter" } else { "no node may have another member" };
+    format!("{none}, and {missing} more {} needed", are(missing))
+}
+
+/// That a member does not work, and when another one takes its place.
+pub(super) fn replaced(named: &str, until: Timestamp, now: Timestamp) -> String {
+    let left = until.since(now).brief();
+    format!("member {named} does not work; it is replaced if that is still so in {left}")
+}
+
 /// A member with its node.
-fn named(members: &EnsembleMembers, number: MemberNumber) -> String {
+pub(super) fn named(members: &EnsembleMembers, number: MemberNumber) -> String {
     let node = members.members.get(&number).map(|member| format!(" on {}", member.node));
     format!("{number}{}", node.unwrap_or_default())
 }
 
 /// That a member does not work, and what becomes of that.
 fn silent(member: MemberNumber, until: Timestamp, members: &EnsembleMembers, now: Timestamp) -> String {
-    let (named, left) = (named(members, member), until.since(now).brief());
+    let named = named(members, member);
     if members.lead.primary != Some(member) {
-        return format!("member {named} does not work; it is replaced if that is still so in {left}");
+        return replaced(&named, until, now);
     }
+    let left = until.since(now).brief();
     let quiet = members.lead.failed_over.map(|at| at.plus(QUIET)).filter(|quiet| *quiet > until);
     let becomes = match quiet {
         _ if members.remaining() == 1 => "there is no other member: start it again".to_string(),

@@ -117,7 +117,7 @@ impl Installation {
         Self {
             members: EnsembleMembers::none(
                 ensemble.name.clone(),
-                ensemble.service,
+                ensemble.service.clone(),
                 Timestamp::from_millis(1),
             ),
             ensemble,

@@ -87,7 +87,7 @@ impl Machines {
         let ensemble = Ensemble {
             name: "cache".parse().unwrap(),
             revision: EnsembleRevision::new(1),
-            service,
+            service: service.clone(),
             size: EnsembleSize::Number(size),
             filter: Selector::all(),
             spread: None,
@@ -262,7 +262,7 @@ impl Machines {
     /// A primary acknowledges what as many of its replicas have as its settings say.
     fn acknowledge(&mut self, of: &NodeName) {
         let primary = &self.hosts[of];
-        let service = primary.order.as_ref().map(|order| order.service);
+        let service = primary.order.as_ref().map(|order| order.service.clone());
         let Some(EnsembleService::Redis(redis)) = service.filter(|_| primary.is_primary) else { return };
         if redis.min_replicas == 0 {
             return;

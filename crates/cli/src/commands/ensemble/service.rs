@@ -1,0 +1,78 @@
+//! The service agent of an ensemble, from the flags of commands.
+
+use bellwether_api::v1::ensemble::service::{
+    EtcdSpec, ExecSpec, ProcessSpec, RedisSpec, ServiceAgentSpec, SystemdSpec,
+};
+
+use crate::args::EnsembleFlags;
+use crate::exit::Failure;
+
+/// The service agent of a name that was checked, with its defaults.
+pub(super) fn named(name: &str) -> ServiceAgentSpec {
+    let none = ServiceAgentSpec::default();
+    match name {
+        "redis" => ServiceAgentSpec { redis: Some(RedisSpec::default()), ..none },
+        "process" => ServiceAgentSpec { process: Some(ProcessSpec::default()), ..none },
+        "systemd" => ServiceAgentSpec { systemd: Some(SystemdSpec::default()), ..none },
+        "exec" => ServiceAgentSpec { exec: Some(ExecSpec::default()), ..none },
+        _ => ServiceAgentSpec { etcd: Some(EtcdSpec::default()), ..none },
+    }
+}
+
+/// The service agent with the settings that are flags.
+pub(super) fn with_flags(
+    mut service: ServiceAgentSpec,
+    change: &EnsembleFlags,
+) -> Result<ServiceAgentSpec, Failure> {
+    let EnsembleFlags {
+        client_port, peer_port, port, min_replicas_to_write, tls, program, unit, agent, ..
+    } = change;
+    let kind = service.kind().unwrap_or("etcd");
+    let flags: [(&str, bool, &[&str]); 8] = [
+        ("--client-port", client_port.is_some(), &["etcd"]),
+        ("--peer-port", peer_port.is_some(), &["etcd"]),
+        ("--port", port.is_some(), &["redis", "process", "systemd", "exec"]),
+        ("--min-replicas-to-write", min_replicas_to_write.is_some(), &["redis"]),
+        ("--tls", tls.is_some(), &["etcd", "redis"]),
+        ("--program", program.is_some(), &["process"]),
+        ("--unit", unit.is_some(), &["systemd"]),
+        ("--agent", agent.is_some(), &["exec"]),
+    ];
+    if let Some((flag, _, of)) = flags.iter().find(|(_, is_given, of)| *is_given && !of.contains(&kind)) {
+        let of = of.join(", ");
+        return Err(Failure::usage(format!(
+            "use {flag}: it is a setting of {of}, and this is an ensemble of {kind}; leave it out"
+        )));
+    }
+    if let Some(etcd) = &mut service.etcd {
+        etcd.client_port = client_port.or(etcd.client_port);
+        etcd.peer_port = peer_port.or(etcd.peer_port);
+        etcd.tls = tls.or(etcd.tls);
+    }
+    if let Some(redis) = &mut service.redis {
+        redis.port = port.or(redis.port);
+        redis.min_replicas_to_write = min_replicas_to_write.or(redis.min_replicas_to_write);
+        redis.tls = tls.or(redis.tls);
+    }
+    if let Some(process) = &mut service.process {
+        process.program = given("--program", program.as_ref(), &process.program)?;
+        process.port = port.or(process.port);
+    }
+    if let Some(systemd) = &mut service.systemd {
+        systemd.unit = given("--unit", unit.as_ref(), &systemd.unit)?;
+        systemd.port = port.or(systemd.port);
+    }
+    if let Some(exec) = &mut service.exec {
+        exec.agent = given("--agent", agent.as_ref(), &exec.agent)?;
+        exec.port = port.or(exec.port);
+    }
+    Ok(service)
+}
+
+/// A setting that has no default: of its flag, or as it was.
+fn given(flag: &str, value: Option<&String>, before: &str) -> Result<String, Failure> {
+    match value.map_or(before, String::as_str) {
+        "" => Err(Failure::usage(format!("create the ensemble: {flag} is missing"))),
+        value => Ok(value.to_owned()),
+    }
+}

@@ -1,0 +1,63 @@
+//! The changes of an ensemble of independent members, one after the other, as if each succeeded.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::step::{MAX_STEPS, PlannedStep};
+use super::waits::{named, no_room, replaced};
+use crate::decide::ensembles::EnsembleSight;
+use crate::decide::placement::CandidateNodes;
+use crate::decide::placement::independent::{
+    IndependentMember, IndependentSpec, IndependentState, IndependentStep, IndependentWait, next_step,
+};
+
+/// The changes until nothing is to be changed, or something is waited for that is not a change under way, with what that is.
+pub(super) fn steps(
+    sight: &EnsembleSight<'_>,
+    places: &CandidateNodes,
+) -> (Vec<PlannedStep>, Option<String>) {
+    let spec = IndependentSpec::of(sight.ensemble);
+    let (mut members, mut last) = (sight.independents(sight.members), sight.members.last);
+    let mut places = places.clone();
+    let mut steps = Vec::new();
+    while steps.len() < MAX_STEPS {
+        match next_step(&spec, &places, &members, sight.now) {
+            IndependentStep::Rest => return (steps, None),
+            IndependentStep::Add(node) => {
+                last = last.next();
+                let state = IndependentState::Working;
+                members.insert(last, IndependentMember { node: node.clone(), state });
+                steps.push(PlannedStep::Add(last, node));
+            }
+            IndependentStep::Remove(number, reason) => {
+                let Some(member) = members.remove(&number) else { break };
+                // It has another one only once this one has left it.
+                if let Some(place) = places.get_mut(&member.node) {
+                    place.refusal.get_or_insert_with(|| reason.describe().into());
+                }
+                steps.push(PlannedStep::Remove(number, member.node, reason));
+            }
+            IndependentStep::Wait(IndependentWait::Joining(number)) => {
+                let Some(member) = members.get_mut(&number) else { break };
+                member.state = IndependentState::Working;
+                steps.push(PlannedStep::Join(number, member.node.clone()));
+            }
+            IndependentStep::Wait(wait) => {
+                let matching = places.values().filter(|place| place.matches).count();
+                return (steps, describe(&wait, sight, matching));
+            }
+        }
+    }
+    (steps, None)
+}
+
+/// What is waited for, in one line; `None` for a change under way, which is in the steps.
+fn describe(wait: &IndependentWait, sight: &EnsembleSight<'_>, matching: usize) -> Option<String> {
+    match wait {
+        IndependentWait::Joining(_) => None,
+        IndependentWait::Silent { member, until } => {
+            Some(replaced(&named(sight.members, *member), *until, sight.now))
+        }
+        IndependentWait::NoRoom { missing } => Some(no_room(matching, *missing)),
+    }
+}
