@@ -64,6 +64,8 @@ pub(super) struct MemberTask {
     hindered: Option<String>,
     /// When certificates may be due again; `None` before they were looked at.
     renewal: Option<Instant>,
+    /// What is missing for a start.
+    lacking: Option<String>,
     /// Why it takes no writes although it serves.
     alarm: Option<String>,
     /// What it said last of its replication, where there is a primary; only while its program runs.
@@ -104,6 +106,7 @@ impl MemberTask {
             removed: None,
             hindered: None,
             renewal: None,
+            lacking: None,
             alarm: None,
             replication: None,
             applied: None,
@@ -192,6 +195,7 @@ impl MemberTask {
             Ok(look) => look,
             Err(error) => return self.fails(order, &error).await,
         };
+        self.lacking.clone_from(&look.lack);
         let place = self.directory.path.display().to_string();
         let sight = MemberSight {
             ensemble: &self.ensemble,

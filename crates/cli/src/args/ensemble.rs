@@ -14,7 +14,7 @@ pub(crate) enum EnsembleVerb {
     Create {
         #[command(flatten)]
         of: EnsembleName,
-        /// What its members run: etcd (default), redis, process, systemd or exec
+        /// Software: etcd (default), redis, process, systemd or exec
         #[arg(long, value_name = "SERVICE", default_value = "etcd", hide_default_value = true, value_parser = ["etcd", "redis", "process", "systemd", "exec"])]
         service: String,
         #[command(flatten)]

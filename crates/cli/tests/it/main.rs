@@ -71,6 +71,7 @@ mod story_reactions;
 mod story_redis_by_hand;
 mod story_redis_ensemble;
 mod story_redis_power;
+mod story_redis_restarted;
 mod story_reload;
 mod story_restart;
 mod story_restore;

@@ -158,6 +158,16 @@ async fn copies_of_a_program_are_spread_started_again_moved_and_stopped() {
     are_found(&place, "web", 2).await;
     assert_eq!(processes(&words(&first)), kept, "it outlives its agent");
 
+    let all = || processes(&format!("http.server {port} "));
+    let former = all();
+    done(&place, &["ensemble", "restart", "web", "--yes", "--reason", "another release"]);
+    wait_for("all are restarted", async || {
+        let now = all();
+        let is_over = !why(&place, "web").contains("restarted");
+        is_over && now.len() == 2 && now.iter().all(|pid| !former.contains(pid))
+    })
+    .await;
+    are_found(&place, "web", 2).await;
     without_room_and_drained(&place, port).await;
 }
 

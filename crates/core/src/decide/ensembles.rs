@@ -126,7 +126,7 @@ impl EnsembleSight<'_> {
             }
             QuorumStep::Rest | QuorumStep::Wait(_) => {}
         }
-        let of_restart = self.restart(&mut members, &step);
+        let of_restart = self.restart(&mut members, |members| self.next_voter(members, &step));
         members.change = self.change(&members).or_else(|| self.transfer(&members));
         let of_snapshots = self.snapshot(&mut members);
         let events =

@@ -100,7 +100,7 @@ pub async fn restart(
     let key = Key::EnsembleMembers(name.clone()).into();
     transactor
         .compare(namespace, actor, &key, |_, fleet, now| {
-            let (ensemble, before) = found(fleet, name)?;
+            let (ensemble, before) = any(fleet, name)?;
             if request.withdraw && before.requests.restart.is_none() {
                 return Ok((None, ensemble.clone()));
             }
@@ -149,12 +149,18 @@ pub fn with_replacement(
     Ok((fleet, ensemble))
 }
 
-fn found<'a>(fleet: &'a Fleet, name: &EnsembleName) -> Result<(&'a Ensemble, &'a EnsembleMembers), OpError> {
+fn any<'a>(fleet: &'a Fleet, name: &EnsembleName) -> Result<(&'a Ensemble, &'a EnsembleMembers), OpError> {
     let kept = fleet.ensembles.get(name).ok_or_else(|| OpError::NotFound(format!("ensemble {name}")))?;
     let members = fleet.ensemble_members.get(name);
     let members = members.ok_or_else(|| OpError::NotFound(format!("members of ensemble {name}")))?;
-    if !kept.value.service.has_voters() {
-        let service = kept.value.service.as_str();
+    Ok((&kept.value, &members.value))
+}
+
+/// One whose members vote.
+fn found<'a>(fleet: &'a Fleet, name: &EnsembleName) -> Result<(&'a Ensemble, &'a EnsembleMembers), OpError> {
+    let (ensemble, members) = any(fleet, name)?;
+    if !ensemble.service.has_voters() {
+        let service = ensemble.service.as_str();
         return Err(OpError::Refused {
             reason: format!(
                 "change members of ensemble {name} on request: that is there for etcd, and not for {service} yet"
@@ -165,7 +171,7 @@ fn found<'a>(fleet: &'a Fleet, name: &EnsembleName) -> Result<(&'a Ensemble, &'a
             ),
         });
     }
-    Ok((&kept.value, &members.value))
+    Ok((ensemble, members))
 }
 
 fn missing(name: &EnsembleName, number: MemberNumber) -> OpError {

@@ -91,7 +91,7 @@ impl MemberTask {
         self.on_disk("note what is started", move || kept.keep(&directory)).await?;
         fail::pass(FailPoint::MemberStarting);
         self.program = MemberProgram::delegated(MemberKey::of(order));
-        Ok(())
+        self.note(|entry| entry.restarted = entry.restarted.max(order.restart)).await
     }
 
     /// What systemd, or executables of this node, were told to start; `None` if nothing.
@@ -120,7 +120,8 @@ impl MemberTask {
             self.note(|entry| entry.has_served = true).await?;
         }
         self.hindered = None;
-        self.report(order, MemberState::Working, "", None);
+        let reason = self.not_restarted(order).unwrap_or_default();
+        self.report(order, MemberState::Working, &reason, None);
         Ok(())
     }
 

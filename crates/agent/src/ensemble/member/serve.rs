@@ -131,7 +131,7 @@ impl MemberTask {
             (Some(ordered), Some(said)) => replication::lag(ordered, said).to_owned(),
             (None, _) | (_, None) => reason,
         };
-        let reason = self.hindered.clone().unwrap_or(lag);
+        let reason = self.hindered.clone().or_else(|| self.not_restarted(order)).unwrap_or(lag);
         self.report(order, state, &reason, None);
         if let ReplicationStep::Done | ReplicationStep::Wait(_) = &step {
             self.wait(LOOK).await;

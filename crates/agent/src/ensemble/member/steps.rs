@@ -56,9 +56,8 @@ impl MemberTask {
 
     /// Why it serves although it is to restart: it would not be started again.
     pub(super) fn not_restarted(&self, order: &MemberOrder) -> Option<String> {
-        let program = self.context.settings.as_ref().map(|settings| settings.etcd.as_str());
-        let reason = || format!("is not restarted: {} is not installed", program.unwrap_or("its program"));
-        self.is_restart_due(order).then(reason)
+        let lack = self.lacking.as_ref().filter(|_| self.is_restart_due(order))?;
+        Some(format!("is not restarted: it waits for {lack}"))
     }
 
     pub(super) async fn set_aside(&mut self) -> Result<(), String> {

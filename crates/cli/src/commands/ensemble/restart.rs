@@ -1,15 +1,14 @@
 //! `ensemble restart`.
 
+use bellwether_api::v1::ensemble::Ensemble;
 use bellwether_api::v1::ensemble::requests::RestartMembers;
+use bellwether_api::v1::ensemble::service::ServiceAgentSpec;
 use bellwether_core::words::plural::plural;
 
 use crate::args::Consent;
 use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::Failure;
-
-/// Most members of which none can be away without the store being away, too.
-const NO_SPARE: u64 = 2;
 
 /// Asks that the members are restarted, after the question whether that is meant; or withdraws that.
 pub(super) async fn restart(
@@ -20,10 +19,18 @@ pub(super) async fn restart(
 ) -> Result<(), Failure> {
     let (client, namespace) = (&context.client, context.namespace.as_str());
     if !request.withdraw {
-        let voting = client.ensemble(namespace, name).await?.status.map_or(0, |status| status.voting);
-        let members = plural(usize::try_from(voting).unwrap_or(usize::MAX), "member");
-        let away = if voting > NO_SPARE { "" } else { "\nit does not serve while one of them is away" };
-        let order = "those that do not work first, the leader last, each after the one before works again";
+        let ensemble = client.ensemble(namespace, name).await?;
+        let away = match no_spare(&ensemble.service) {
+            (most, words) if serving(&ensemble) <= most => format!("\nit {words} while one of them is away"),
+            _ => String::new(),
+        };
+        let members = plural(usize::try_from(serving(&ensemble)).unwrap_or(usize::MAX), "member");
+        let last = match ensemble.service {
+            ServiceAgentSpec { etcd: Some(_), .. } => ", the leader last",
+            ServiceAgentSpec { redis: Some(_), .. } => ", the primary last, after it has handed over",
+            _ => "",
+        };
+        let order = format!("those that do not work first{last}, each after the one before works again");
         confirm(&format!("{members} of ensemble {name}: {order}{away}\nrestart ensemble {name}?"), consent)?;
     }
     client.restart_ensemble(namespace, name, &request).await?;
@@ -33,4 +40,19 @@ pub(super) async fn restart(
         context.show.note(&format!("see how far it is: bellwether why ensemble/{name}"));
     }
     Ok(())
+}
+
+fn serving(ensemble: &Ensemble) -> u64 {
+    ensemble.status.as_ref().map_or(0, |status| status.voting)
+}
+
+/// Most members of which none can be away without something being missed, and what that is.
+fn no_spare(service: &ServiceAgentSpec) -> (u64, &'static str) {
+    match service {
+        ServiceAgentSpec { etcd: Some(_), .. } => (2, "does not serve"),
+        ServiceAgentSpec { redis: Some(redis), .. } => {
+            (u64::from(redis.min_replicas_to_write.unwrap_or(1)).saturating_add(1), "takes no writes")
+        }
+        _ => (1, "does not serve"),
+    }
 }

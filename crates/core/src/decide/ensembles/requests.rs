@@ -118,8 +118,7 @@ fn restart_lines(members: &EnsembleMembers, request: &RestartRequest, now: Times
             member.node
         )
     });
-    let waits =
-        "no other one is restarted before all members that vote work, and none joins or leaves".to_string();
+    let waits = "no other one is restarted before all members work, and none joins or leaves".to_string();
     Vec::from([asked, under_way.unwrap_or(waits)])
 }
 
@@ -131,8 +130,9 @@ pub fn restart_refusal(ensemble: &Ensemble, members: &EnsembleMembers) -> Option
             "the mode of the ensemble is unmanaged, and its members are left as they are".to_string(),
         );
     }
-    let votes = members.members.values().any(|member| member.phase == MemberPhase::Voting);
-    (!votes).then(|| "it has no members that vote".to_string())
+    let serves = |phase: &MemberPhase| matches!(phase, MemberPhase::Voting | MemberPhase::Serving);
+    let has_any = members.members.values().any(|member| serves(&member.phase));
+    (!has_any).then(|| "it has no members that serve yet".to_string())
 }
 
 /// What was asked, line by line.

@@ -1,10 +1,12 @@
 //! The members of an ensemble restarted one after the other because somebody asked for it: those that do not work first, then those that follow,
-//! the leader last, after another one leads. Each works again before the next one is stopped.
+//! the leader or the primary last, after another one has taken over. Each works again before the next one is stopped.
 
 use alloc::format;
 use alloc::vec::Vec;
 
 use super::EnsembleSight;
+use crate::decide::placement::independent::{IndependentStep, IndependentWait};
+use crate::decide::placement::primary::{InstanceState, Instances, PrimaryStep, PrimaryWait};
 use crate::decide::placement::quorum::{QuorumStep, QuorumWait};
 use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, OrderedChange};
 use crate::records::event::EventDraft;
@@ -12,12 +14,17 @@ use crate::records::member::{MemberReport, MemberState, MembershipChange};
 use crate::words::counter::MemberNumber;
 
 impl EnsembleSight<'_> {
-    /// Records which members were restarted, and orders the next one, unless something else is under way. Answers what is told of it.
-    pub(super) fn restart(&self, members: &mut EnsembleMembers, step: &QuorumStep) -> Vec<EventDraft> {
+    /// Records which members were restarted, and orders the next one, if there is one now. Answers what is told of it.
+    pub(super) fn restart(
+        &self,
+        members: &mut EnsembleMembers,
+        next: impl FnOnce(&EnsembleMembers) -> Option<MemberNumber>,
+    ) -> Vec<EventDraft> {
         let mut events = Vec::new();
         let Some(mut request) = members.requests.restart.clone() else { return events };
         let is_left = |number: &MemberNumber| {
-            members.members.get(number).is_some_and(|member| member.phase == MemberPhase::Voting)
+            let phase = members.members.get(number).map(|member| &member.phase);
+            matches!(phase, Some(MemberPhase::Voting | MemberPhase::Serving))
         };
         request.left.retain(is_left);
         request.under_way = request.under_way.filter(|number| request.left.contains(number));
@@ -34,7 +41,7 @@ impl EnsembleSight<'_> {
         }
         members.requests.restart = Some(request.clone());
         if request.under_way.is_none() {
-            request.under_way = self.next_to_restart(members, step);
+            request.under_way = next(members);
             members.requests.restart = Some(request.clone());
         }
         if request.left.is_empty() {
@@ -48,8 +55,8 @@ impl EnsembleSight<'_> {
         events
     }
 
-    /// The member that is restarted next; `None` while it is waited for something.
-    fn next_to_restart(&self, members: &EnsembleMembers, step: &QuorumStep) -> Option<MemberNumber> {
+    /// The member of those that vote that is restarted next; `None` while it is waited for something.
+    pub(super) fn next_voter(&self, members: &EnsembleMembers, step: &QuorumStep) -> Option<MemberNumber> {
         let is_at_rest = match step {
             QuorumStep::Rest
             | QuorumStep::Wait(
@@ -59,12 +66,7 @@ impl EnsembleSight<'_> {
             | QuorumStep::Remove(..)
             | QuorumStep::Wait(QuorumWait::Joining(_) | QuorumWait::Leaving(_)) => false,
         };
-        let request = members.requests.restart.as_ref().filter(|_| is_at_rest)?;
-        let left = request.left.iter().filter_map(|number| {
-            let member = members.members.get(number)?;
-            Some((*number, self.report(*number, member)?))
-        });
-        let left: Vec<(MemberNumber, &MemberReport)> = left.collect();
+        let left = self.left(members).filter(|_| is_at_rest)?;
         // One that does not work takes nothing from the quorum, and may be what the restart is to mend.
         let broken = left.iter().find(|(_, report)| report.state != MemberState::Working);
         if let Some((number, _)) = broken {
@@ -83,6 +85,82 @@ impl EnsembleSight<'_> {
             // It is alone, and nobody else can lead.
             None => left.first().map(|(number, _)| *number).filter(|_| voting.count() == 1),
         }
+    }
+
+    /// The primary or replica that is restarted next; `None` while it is waited for something. The primary is only where it is alone.
+    pub(super) fn next_instance(
+        &self,
+        members: &EnsembleMembers,
+        (step, instances): (&PrimaryStep, &Instances),
+    ) -> Option<MemberNumber> {
+        let is_at_rest = match step {
+            PrimaryStep::Rest
+            | PrimaryStep::Wait(PrimaryWait::Silent { .. } | PrimaryWait::NoRoom { .. }) => true,
+            PrimaryStep::Add(_)
+            | PrimaryStep::Remove(..)
+            | PrimaryStep::Follow(..)
+            | PrimaryStep::Promote(_)
+            | PrimaryStep::HandOver(_)
+            | PrimaryStep::Wait(_) => false,
+        };
+        let left = self.left(members).filter(|_| is_at_rest)?;
+        let primary = members.lead.primary?;
+        let replicas = || left.iter().filter(|(number, _)| *number != primary);
+        if let Some((number, _)) = replicas().find(|(_, report)| report.state != MemberState::Working) {
+            return Some(*number);
+        }
+        if !are_whole(instances, primary) {
+            return None;
+        }
+        let is_alone = || instances.len() == 1 && left.iter().any(|(number, _)| *number == primary);
+        replicas().next().map(|(number, _)| *number).or_else(|| is_alone().then_some(primary))
+    }
+
+    /// The replica that the primary hands over to, so that it can be restarted as one; `None` if it is not its turn, or nobody can take over.
+    pub(super) fn successor_for_restart(
+        &self,
+        members: &EnsembleMembers,
+        instances: &Instances,
+    ) -> Option<MemberNumber> {
+        let request = members.requests.restart.as_ref().filter(|request| request.under_way.is_none())?;
+        let primary = members.lead.primary.filter(|_| members.lead.promotion.is_none())?;
+        let is_its_turn = request.left.len() == 1 && request.left.contains(&primary);
+        if !is_its_turn || !are_whole(instances, primary) {
+            return None;
+        }
+        instances.keys().find(|number| **number != primary).copied()
+    }
+
+    /// The independent member that is restarted next; `None` while it is waited for something.
+    pub(super) fn next_independent(
+        &self,
+        members: &EnsembleMembers,
+        step: &IndependentStep,
+    ) -> Option<MemberNumber> {
+        let left = self.left(members)?;
+        if let Some((number, _)) = left.iter().find(|(_, report)| report.state != MemberState::Working) {
+            return Some(*number);
+        }
+        let is_at_rest = match step {
+            IndependentStep::Rest
+            | IndependentStep::Wait(IndependentWait::Silent { .. } | IndependentWait::NoRoom { .. }) => true,
+            IndependentStep::Add(_)
+            | IndependentStep::Remove(..)
+            | IndependentStep::Wait(IndependentWait::Joining(_)) => false,
+        };
+        let serving = members.members.iter().filter(|(_, member)| member.phase == MemberPhase::Serving);
+        let all_work = serving.into_iter().all(|(number, member)| self.works(*number, member));
+        left.first().map(|(number, _)| *number).filter(|_| is_at_rest && all_work)
+    }
+
+    /// The members that are left of a restart and heard of; `None` if none is asked for.
+    fn left(&self, members: &EnsembleMembers) -> Option<Vec<(MemberNumber, &MemberReport)>> {
+        let request = members.requests.restart.as_ref()?;
+        let left = request.left.iter().filter_map(|number| {
+            let member = members.members.get(number)?;
+            Some((*number, self.report(*number, member)?))
+        });
+        Some(left.collect())
     }
 
     /// That leadership moves from the last one that is to be restarted to one that was; `None` if it is not its turn, or it does not lead.
@@ -107,6 +185,14 @@ impl EnsembleSight<'_> {
     fn works(&self, number: MemberNumber, member: &Member) -> bool {
         self.report(number, member).is_some_and(|report| report.state == MemberState::Working)
     }
+}
+
+/// Whether all replicas have what the primary wrote, and follow it.
+fn are_whole(instances: &Instances, primary: MemberNumber) -> bool {
+    instances.iter().all(|(number, instance)| {
+        let follows = *number == primary || (instance.is_whole && instance.follows == Some(primary));
+        instance.state == InstanceState::Up && follows
+    })
 }
 
 fn leads(report: &MemberReport) -> bool {

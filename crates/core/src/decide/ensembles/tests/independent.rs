@@ -13,6 +13,7 @@ use crate::records::ensemble::{
     Ensemble, EnsembleMode, EnsembleService, EnsembleSize, IndependentSettings, Workload,
 };
 use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
+use crate::records::ensemble_requests::RestartRequest;
 use crate::records::member::{KnownMember, MemberOrder, MemberReport, MemberState, MemberTask};
 use crate::words::counter::{EnsembleRevision, MemberNumber};
 use crate::words::name::NodeName;
@@ -31,6 +32,7 @@ struct Host {
     is_drained: bool,
     lacks: bool,
     is_broken: bool,
+    restarted: Option<Timestamp>,
 }
 
 /// Nodes, and the control plane.
@@ -40,6 +42,7 @@ struct Site {
     members: EnsembleMembers,
     hosts: BTreeMap<NodeName, Host>,
     given: BTreeSet<MemberNumber>,
+    restarts: Vec<MemberNumber>,
     now: u64,
 }
 
@@ -51,6 +54,7 @@ enum Act {
     Drain(usize, bool),
     Lack(usize, bool),
     Break(usize, bool),
+    Restart,
     Pass(u64),
 }
 
@@ -82,6 +86,7 @@ impl Site {
             ensemble,
             hosts: (0..NODES).map(|number| (node(number), Host::default())).collect(),
             given: BTreeSet::new(),
+            restarts: Vec::new(),
             now: 1_000,
         }
     }
@@ -153,7 +158,12 @@ impl Site {
         {
             host.order = orders.get(name).cloned();
             let Some(order) = &host.order else { continue };
-            let state = match (&order.task, host.is_broken) {
+            let is_due = matches!(order.task, MemberTask::Run(_)) && order.restart > host.restarted;
+            if is_due {
+                host.restarted = order.restart;
+                self.restarts.push(order.number);
+            }
+            let state = match (&order.task, host.is_broken || is_due) {
                 (MemberTask::Leave, _) => MemberState::Left,
                 (MemberTask::Prepare, _) if host.lacks => MemberState::Refused,
                 (MemberTask::Prepare, _) => MemberState::Prepared,
@@ -171,7 +181,7 @@ impl Site {
                 has_ended: false,
                 replication: None,
                 snapshot: None,
-                restarted: None,
+                restarted: host.restarted,
             };
             let is_same = |known: &&KnownMember| {
                 known.report.number == report.number && known.report.state == report.state
@@ -204,6 +214,11 @@ impl Site {
             Act::Drain(number, is) => self.host(*number).is_drained = *is,
             Act::Lack(number, is) => self.host(*number).lacks = *is,
             Act::Break(number, is) => self.host(*number).is_broken = *is,
+            Act::Restart => {
+                let annotation = Annotation::of("ann".parse().unwrap(), at);
+                let left = self.members.members.keys().copied().collect();
+                self.members.requests.restart = Some(RestartRequest { annotation, left, under_way: None });
+            }
             Act::Pass(seconds) => self.pass(*seconds),
         }
         if !matches!(act, Act::Pass(_)) {
@@ -243,6 +258,26 @@ fn a_node_that_was_cut_off_and_replaced_stops_what_it_has_once_it_is_heard_of() 
     assert!(site.hosts[&first].known.as_ref().is_some_and(|known| known.report.state == MemberState::Left));
 }
 
+#[test]
+fn one_after_the_other_is_restarted_those_that_do_not_work_first() {
+    let mut site = Site::new(3);
+    site.pass(5);
+    let broken = site.members.members[&MemberNumber::new(2)].node.clone();
+    let number = (0..NODES).find(|number| node(*number) == broken).unwrap();
+    site.act(&Act::Break(number, true));
+    site.act(&Act::Restart);
+    site.pass(10);
+    assert_eq!(site.restarts, [MemberNumber::new(2)], "the others wait until it works");
+    site.act(&Act::Break(number, false));
+    for _ in 0..10 {
+        site.pass(1);
+        let away = site.hosts.values().filter_map(|host| host.known.as_ref());
+        assert!(away.filter(|known| known.report.state == MemberState::Failed).count() <= 1);
+    }
+    assert_eq!(site.restarts.iter().map(|number| number.get()).collect::<Vec<_>>(), [2, 1, 3]);
+    assert_eq!(site.members.requests.restart, None);
+}
+
 fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         (1..6_u32).prop_map(Act::Size),
@@ -251,6 +286,7 @@ fn act() -> impl Strategy<Value = Act> {
         (0..NODES, any::<bool>()).prop_map(|(on, is)| Act::Drain(on, is)),
         (0..NODES, any::<bool>()).prop_map(|(on, is)| Act::Lack(on, is)),
         (0..NODES, any::<bool>()).prop_map(|(on, is)| Act::Break(on, is)),
+        Just(Act::Restart),
         (1..70_u64).prop_map(Act::Pass),
     ]
 }
@@ -275,6 +311,7 @@ proptest! {
         let wanted = site.ensemble.size.wanted(0, 0);
         prop_assert_eq!(site.serving().len(), wanted, "{:?}", site.members);
         prop_assert_eq!(site.members.members.len(), wanted);
+        prop_assert_eq!(&site.members.requests.restart, &None);
         let decision = site.decide();
         prop_assert_eq!(decision.step, EnsembleStep::Independent(IndependentStep::Rest));
         prop_assert_eq!(decision.members, site.members);

@@ -160,6 +160,29 @@ fn a_primary_on_a_drained_node_hands_over_and_leaves() {
     );
 }
 
+#[test]
+fn of_a_restart_on_request_the_primary_is_last_after_it_has_handed_over_and_one_that_is_alone_goes_on() {
+    let mut machines = three();
+    let primary = machines.members.lead.primary;
+    machines.act(&Act::RestartAll);
+    machines.settle();
+    let restarted: Vec<_> = machines.restarts.iter().map(|(number, _)| Some(*number)).collect();
+    assert_eq!((restarted.len(), restarted.last()), (3, Some(&primary)), "{restarted:?}");
+    assert!(machines.restarts.iter().all(|(_, was_primary)| !was_primary));
+    assert!(
+        machines.is_all_there() && machines.serving() == 3 && machines.members.lead.failed_over.is_none()
+    );
+    assert_ne!(machines.members.lead.primary, primary);
+
+    let mut machines = Machines::new(3, 1, 0);
+    machines.settle();
+    machines.act(&Act::Write);
+    machines.act(&Act::RestartAll);
+    machines.settle();
+    assert_eq!((machines.restarts.len(), machines.serving()), (1, 1));
+    assert!(machines.primary_host().is_some() && machines.is_all_there());
+}
+
 fn act() -> impl Strategy<Value = Act> {
     let host = || 0_usize..5;
     let quiet = prop_oneof![
@@ -178,6 +201,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (1_u32..6).prop_map(Act::Size),
         1 => Just(Act::Acknowledge),
         1 => host().prop_map(Act::HandOver),
+        1 => Just(Act::RestartAll),
     ];
     prop_oneof![3 => quiet, 1 => loud]
 }
@@ -207,6 +231,7 @@ proptest! {
             return Ok(());
         }
         prop_assert!(machines.primary_host().is_some(), "{step:?}");
+        prop_assert_eq!(&machines.members.requests.restart, &None);
         prop_assert!(machines.is_all_there(), "{:?}", machines.members);
         let again: Vec<_> = machines.decide().events;
         prop_assert!(again.is_empty() && machines.decide().members == machines.members);

@@ -38,6 +38,12 @@ impl Machines {
             host.is_running = true;
             return;
         }
+        if host.is_running && order.restart > host.restarted {
+            self.restarts.push((order.number, host.is_primary));
+            host.restarted = order.restart;
+            restart(host, first);
+            return;
+        }
         let Some((ordered, said)) = order.replication.as_ref().zip(said) else { return };
         let named = |url: &str| url.strip_prefix("redis://").map(|name| name.parse().unwrap());
         match next(ordered, &said) {
@@ -111,7 +117,7 @@ impl Machines {
             membership: None,
             removed: None,
             snapshot: None,
-            restarted: None,
+            restarted: host.restarted,
             has_ended: host.down > 0,
             replication: said.filter(|_| state == MemberState::Working),
         };

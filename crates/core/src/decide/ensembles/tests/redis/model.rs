@@ -11,6 +11,7 @@ use crate::decide::placement::{CandidateNode, CandidateNodes};
 use crate::records::annotation::Annotation;
 use crate::records::ensemble::{Ensemble, EnsembleMode, EnsembleService, EnsembleSize, RedisSettings};
 use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
+use crate::records::ensemble_requests::RestartRequest;
 use crate::records::ensemble_snapshots::SnapshotPolicy;
 use crate::records::member::{KnownMember, MemberOrder};
 use crate::words::counter::{EnsembleRevision, MemberNumber};
@@ -39,6 +40,8 @@ pub(super) enum Act {
     Acknowledge,
     /// A person has the primary hand over to the member of this machine.
     HandOver(usize),
+    /// A person asks that all members are restarted.
+    RestartAll,
     Pass(u64),
 }
 
@@ -62,6 +65,8 @@ pub(super) struct Host {
     /// Whether another one has got data of its history.
     pub(super) has_backlog: bool,
     pub(super) run: u64,
+    /// The restart that it made last.
+    pub(super) restarted: Option<Timestamp>,
     pub(super) log: Vec<u64>,
 }
 
@@ -70,6 +75,8 @@ pub(super) struct Machines {
     pub(super) ensemble: Ensemble,
     pub(super) members: EnsembleMembers,
     pub(super) hosts: BTreeMap<NodeName, Host>,
+    /// The members that were restarted on request, each with whether it was the primary then.
+    pub(super) restarts: Vec<(MemberNumber, bool)>,
     now: u64,
     histories: u64,
     writes: u64,
@@ -108,6 +115,7 @@ impl Machines {
             histories: 0,
             writes: 0,
             acknowledged: BTreeSet::new(),
+            restarts: Vec::new(),
             given: BTreeSet::new(),
         }
     }
@@ -194,6 +202,11 @@ impl Machines {
                 let to = to.filter(|to| self.members.lead.had_data.contains(to));
                 let to = to.filter(|to| self.members.lead.primary != Some(*to));
                 self.members.lead.handover = self.members.lead.handover.or(to);
+            }
+            Act::RestartAll => {
+                let annotation = Annotation::of("ann".parse().unwrap(), self.at());
+                let left = self.members.members.keys().copied().collect();
+                self.members.requests.restart = Some(RestartRequest { annotation, left, under_way: None });
             }
             Act::Pass(seconds) => self.pass(*seconds),
         }
@@ -304,7 +317,7 @@ impl Machines {
             let is_copied = self.hosts.values().all(|host| {
                 !host.is_running || host.is_primary || host.history == self.histories_of_primary()
             });
-            if is_at_rest && is_clean && is_copied {
+            if is_at_rest && is_clean && is_copied && self.members.requests.restart.is_none() {
                 return;
             }
         }
