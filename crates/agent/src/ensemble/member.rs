@@ -1,5 +1,6 @@
 //! The task of one member: looks at what is there, makes the next step, and reports.
 
+mod ceph;
 mod serve;
 mod steps;
 mod tls;
@@ -20,6 +21,7 @@ use bellwether_core::words::name::EnsembleName;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::ceph::Ceph;
 use super::context::MemberContext;
 use super::directory::OwnDirectory;
 use super::etcd::Etcd;
@@ -27,7 +29,7 @@ use super::instance;
 use super::program::{MemberProgram, lack};
 use super::redis::Redis;
 use super::snapshots::Snapshots;
-use super::software::{Software, program};
+use super::software::{Software, programs};
 use crate::apply::output::one_line;
 use crate::apply::process::SupervisedProcess;
 use crate::disk;
@@ -52,6 +54,8 @@ pub(super) struct MemberTask {
     log: PathBuf,
     entry: Option<MemberEntry>,
     program: MemberProgram,
+    /// The manager beside a monitor of Ceph.
+    manager: MemberProgram,
     standing: Standing,
     /// The member whose removal it was ordered last, once the store does not have it.
     removed: Option<MemberNumber>,
@@ -95,6 +99,7 @@ impl MemberTask {
             context,
             entry,
             program: MemberProgram::Stopped,
+            manager: MemberProgram::Stopped,
             standing: Standing::NotAsked,
             removed: None,
             hindered: None,
@@ -111,6 +116,7 @@ impl MemberTask {
         let mut order = self.order.clone();
         let work = async {
             self.adopt().await;
+            self.adopt_manager();
             while let Some(order) = self.current() {
                 self.step(&order).await;
             }
@@ -124,6 +130,7 @@ impl MemberTask {
         order.mark_unchanged();
         if self.context.stops_on_exit {
             self.program.stop().await;
+            self.manager.stop().await;
         }
     }
 
@@ -238,8 +245,8 @@ impl MemberTask {
                 (None, _) => Some("the section [ensembles] in the configuration of its agent".to_owned()),
                 (_, None) => Some("an address of its node: set addresses in [agent]".to_owned()),
                 // It has its ports.
-                (Some(settings), _) if runs => lack(program(service, &settings), &[]),
-                (Some(settings), Some(software)) => lack(program(service, &settings), &software.listens()),
+                (Some(settings), _) if runs => lack(&programs(service, &settings), &[]),
+                (Some(settings), Some(software)) => lack(&programs(service, &settings), &software.listens()),
             };
             Ok(Look { directory, lack })
         };
@@ -248,6 +255,7 @@ impl MemberTask {
             matches!(&look.directory, MemberDirectory::Claimed(key, _) if *key == MemberKey::of(order));
         if look.lack.is_none() && is_own && !runs && order.task != OrderedTask::Leave {
             self.certified(order).await?;
+            self.keyed(order).await?;
         }
         Ok(look)
     }
@@ -263,6 +271,9 @@ impl MemberTask {
                 Software::Etcd(Etcd::new((&self.ensemble, order.number), settings, address, directory))
             }
             EnsembleService::Redis(settings) => Software::Redis(Redis::new(settings, address, directory)),
+            EnsembleService::Ceph(settings) => {
+                Software::Ceph(Ceph::new((&self.ensemble, order.number), settings, address, directory))
+            }
         })
     }
 
@@ -326,8 +337,9 @@ impl MemberTask {
             snapshot: self.snapshots.report(),
             restarted: self.entry.as_ref().and_then(|entry| entry.restarted),
         };
-        // One that ended by itself without an error was removed from the store: it leaves, and has not failed.
-        let has_left = matches!(self.program.state(), MemberProcess::Ended { code: Some(0), .. });
+        // One that ended by itself without an error was removed from the store: it leaves, and has not failed. Ceph ends so when it is told to.
+        let has_left = matches!(self.program.state(), MemberProcess::Ended { code: Some(0), .. })
+            && !order.service.admits_by_itself();
         let software = software.filter(|_| !has_left);
         let instance = software.and_then(|software| {
             instance::of((&self.ensemble, order), &report, self.alarm.as_deref(), software.client())

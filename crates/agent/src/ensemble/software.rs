@@ -7,6 +7,7 @@ use bellwether_core::local::member::{MemberKey, StartWith};
 use bellwether_core::records::ensemble::EnsembleService;
 use bellwether_core::words::name::EnsembleName;
 
+use super::ceph::{self, Ceph};
 use super::etcd::Etcd;
 use super::redis::Redis;
 use crate::config::ensembles::EnsembleSettings;
@@ -17,6 +18,8 @@ use crate::config::recipe::Command;
 pub(super) enum Software {
     /// etcd.
     Etcd(Etcd),
+    /// A monitor of Ceph.
+    Ceph(Ceph),
     /// Redis.
     Redis(Redis),
 }
@@ -26,6 +29,15 @@ pub(super) fn program(service: EnsembleService, settings: &EnsembleSettings) -> 
     match service {
         EnsembleService::Etcd(_) => ("etcd", &settings.etcd),
         EnsembleService::Redis(_) => ("redis", &settings.redis),
+        EnsembleService::Ceph(_) => ("ceph_mon", &settings.ceph.mon),
+    }
+}
+
+/// The programs that a member of a service needs.
+pub(super) fn programs(service: EnsembleService, settings: &EnsembleSettings) -> Vec<(&'static str, &str)> {
+    match service {
+        EnsembleService::Etcd(_) | EnsembleService::Redis(_) => vec![program(service, settings)],
+        EnsembleService::Ceph(_) => ceph::programs(&settings.ceph).into(),
     }
 }
 
@@ -35,6 +47,7 @@ impl Software {
         match self {
             Self::Etcd(etcd) => etcd.peer_url(),
             Self::Redis(redis) => redis.peer_url(),
+            Self::Ceph(ceph) => ceph.peer_url(),
         }
     }
 
@@ -43,6 +56,7 @@ impl Software {
         match self {
             Self::Etcd(etcd) => etcd.client(),
             Self::Redis(redis) => redis.client(),
+            Self::Ceph(ceph) => ceph.client(),
         }
     }
 
@@ -51,6 +65,7 @@ impl Software {
         match self {
             Self::Etcd(etcd) => etcd.listens().into(),
             Self::Redis(redis) => vec![redis.client()],
+            Self::Ceph(ceph) => vec![ceph.client()],
         }
     }
 
@@ -65,6 +80,7 @@ impl Software {
         match self {
             Self::Etcd(etcd) => etcd.command(program, data, of, with),
             Self::Redis(redis) => redis.command(program, data),
+            Self::Ceph(ceph) => ceph.command(program, data),
         }
     }
 }

@@ -10,12 +10,12 @@ use super::list::ListFlags;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EnsembleVerb {
-    /// Create an ensemble of etcd or Redis: the nodes that the filter matches get members, one after the other
+    /// Create an ensemble of etcd, Redis or monitors of Ceph: the nodes that the filter matches get members, one after the other
     Create {
         #[command(flatten)]
         of: EnsembleName,
-        /// Software: etcd (default) or redis
-        #[arg(long, value_name = "SERVICE", default_value = "etcd", hide_default_value = true, value_parser = ["etcd", "redis"])]
+        /// Software: etcd (default), redis or ceph
+        #[arg(long, value_name = "SERVICE", default_value = "etcd", hide_default_value = true, value_parser = ["etcd", "redis", "ceph"])]
         service: String,
         #[command(flatten)]
         change: EnsembleFlags,
@@ -170,7 +170,7 @@ pub(crate) struct EnsembleFlags {
     /// Port of etcd for the other members [default: 2380]
     #[arg(long, value_name = "PORT", value_parser = super::number::whole::<u32>)]
     pub(crate) peer_port: Option<u32>,
-    /// Port of Redis for clients and replicas [default: 6379]
+    /// Port of Redis for clients and replicas [default: 6379], or of the monitors of Ceph [default: 3300]
     #[arg(long, value_name = "PORT", value_parser = super::number::whole::<u32>)]
     pub(crate) port: Option<u32>,
     /// Number of replicas that a primary of Redis must have to take writes, 0 to 6 [default: 1]

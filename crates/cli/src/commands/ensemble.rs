@@ -9,7 +9,7 @@ mod snapshots;
 
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
-use bellwether_api::v1::ensemble::service::{EtcdSpec, RedisSpec, ServiceAgentSpec};
+use bellwether_api::v1::ensemble::service::{CephSpec, EtcdSpec, RedisSpec, ServiceAgentSpec};
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_api::v1::ensemble::status::EnsembleAction;
 use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, FailoverEnsemble, PlanEnsemble, ScaleEnsemble};
@@ -77,6 +77,7 @@ async fn create(context: &Context, name: &str, service: &str, change: EnsembleFl
     let none = ServiceAgentSpec::default();
     let service = match service {
         "redis" => ServiceAgentSpec { redis: Some(RedisSpec::default()), ..none },
+        "ceph" => ServiceAgentSpec { ceph: Some(CephSpec::default()), ..none },
         _ => ServiceAgentSpec { etcd: Some(EtcdSpec::default()), ..none },
     };
     let spec = changed(EnsembleSpec { service, ..EnsembleSpec::default() }, change)?;
@@ -213,6 +214,16 @@ fn service(before: ServiceAgentSpec, change: &EnsembleFlags) -> Result<ServiceAg
             tls: tls.or(redis.tls),
         };
         return Ok(ServiceAgentSpec { redis: Some(redis), ..ServiceAgentSpec::default() });
+    }
+    if let Some(ceph) = before.ceph {
+        foreign(of_etcd, "etcd")?;
+        foreign([("--min-replicas-to-write", min_replicas_to_write), ("", &None)], "Redis")?;
+        if tls.is_some() {
+            let reason = "use --tls: Ceph knows members and clients by keys; leave it out";
+            return Err(Failure::usage(reason.to_owned()));
+        }
+        let ceph = CephSpec { port: port.or(ceph.port) };
+        return Ok(ServiceAgentSpec { ceph: Some(ceph), ..ServiceAgentSpec::default() });
     }
     foreign(of_redis, "Redis")?;
     let etcd = before.etcd.unwrap_or_default();

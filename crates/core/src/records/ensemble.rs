@@ -47,6 +47,9 @@ pub const ETCD_PEER_PORT: u16 = 2380;
 /// Default port of Redis.
 pub const REDIS_PORT: u16 = 6379;
 
+/// Default port of Ceph's monitors, for the second version of its protocol.
+pub const CEPH_PORT: u16 = 3300;
+
 /// Default number of replicas that a primary must have to take writes.
 pub const MIN_REPLICAS: u32 = 1;
 
@@ -86,6 +89,8 @@ pub enum EnsembleService {
     Etcd(EtcdSettings),
     /// Redis.
     Redis(RedisSettings),
+    /// The monitors of Ceph.
+    Ceph(CephSettings),
 }
 
 /// Settings of etcd.
@@ -108,6 +113,13 @@ pub struct RedisSettings {
     pub min_replicas: u32,
     /// Whether clients and replicas speak TLS alone, with certificates of the ensemble's own authority.
     pub tls: bool,
+}
+
+/// Settings of the monitors of Ceph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CephSettings {
+    /// Port for clients and other monitors, who all prove who they are by keys.
+    pub port: u16,
 }
 
 /// How many members there are to be.
@@ -137,6 +149,17 @@ impl EnsembleService {
         match self {
             Self::Etcd(_) => "etcd",
             Self::Redis(_) => "redis",
+            Self::Ceph(_) => "ceph",
+        }
+    }
+
+    /// Name of the software, in a sentence.
+    #[must_use]
+    pub const fn title(&self) -> &'static str {
+        match self {
+            Self::Etcd(_) => "etcd",
+            Self::Redis(_) => "Redis",
+            Self::Ceph(_) => "Ceph",
         }
     }
 
@@ -146,6 +169,7 @@ impl EnsembleService {
         match self {
             Self::Etcd(etcd) => vec![("client_port", etcd.client_port), ("peer_port", etcd.peer_port)],
             Self::Redis(redis) => vec![("port", redis.port)],
+            Self::Ceph(ceph) => vec![("port", ceph.port)],
         }
     }
 
@@ -155,6 +179,7 @@ impl EnsembleService {
         match self {
             Self::Etcd(etcd) => etcd.client_port,
             Self::Redis(redis) => redis.port,
+            Self::Ceph(ceph) => ceph.port,
         }
     }
 
@@ -164,6 +189,17 @@ impl EnsembleService {
         match self {
             Self::Etcd(etcd) => etcd.tls,
             Self::Redis(redis) => redis.tls,
+            Self::Ceph(_) => false,
+        }
+    }
+
+    /// Whether a new member joins the store by itself once it runs, so that no other one adds it or has it vote. Such a store takes one
+    /// also while another member is unreachable, and a member that is lost leaves after its replacement has joined.
+    #[must_use]
+    pub const fn admits_by_itself(&self) -> bool {
+        match self {
+            Self::Etcd(_) | Self::Redis(_) => false,
+            Self::Ceph(_) => true,
         }
     }
 }

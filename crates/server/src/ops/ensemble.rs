@@ -308,9 +308,12 @@ fn describe(ensemble: &Ensemble) -> String {
     let Ensemble { service, filter, failover_after, join_within, .. } = ensemble;
     let ports: Vec<String> = service.ports().into_iter().map(|(_, port)| port.to_string()).collect();
     let noun = if ports.len() == 1 { "port" } else { "ports" };
-    let tls = if service.has_tls() { "" } else { " without TLS" };
+    let tls = match service {
+        EnsembleService::Etcd(_) | EnsembleService::Redis(_) if !service.has_tls() => " without TLS",
+        EnsembleService::Etcd(_) | EnsembleService::Redis(_) | EnsembleService::Ceph(_) => "",
+    };
     let replicas = match service {
-        EnsembleService::Etcd(_) => String::new(),
+        EnsembleService::Etcd(_) | EnsembleService::Ceph(_) => String::new(),
         EnsembleService::Redis(redis) => {
             format!(", writes with {} at least", plural(redis.min_replicas as usize, "replica"))
         }

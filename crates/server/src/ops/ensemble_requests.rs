@@ -153,16 +153,20 @@ fn found<'a>(fleet: &'a Fleet, name: &EnsembleName) -> Result<(&'a Ensemble, &'a
     let kept = fleet.ensembles.get(name).ok_or_else(|| OpError::NotFound(format!("ensemble {name}")))?;
     let members = fleet.ensemble_members.get(name);
     let members = members.ok_or_else(|| OpError::NotFound(format!("members of ensemble {name}")))?;
-    if let EnsembleService::Redis(_) = kept.value.service {
-        return Err(OpError::Refused {
-            reason: format!(
-                "change members of ensemble {name} on request: that is there for etcd, and not for Redis yet"
-            ),
-            hint: Some(
-                "to have another member in the place of one, drain its node: bellwether node drain NODE"
-                    .to_owned(),
-            ),
-        });
+    match kept.value.service {
+        EnsembleService::Etcd(_) => {}
+        EnsembleService::Redis(_) | EnsembleService::Ceph(_) => {
+            return Err(OpError::Refused {
+                reason: format!(
+                    "change members of ensemble {name} on request: that is there for etcd, and not for {} yet",
+                    kept.value.service.title()
+                ),
+                hint: Some(
+                    "to have another member in the place of one, drain its node: bellwether node drain NODE"
+                        .to_owned(),
+                ),
+            });
+        }
     }
     Ok((&kept.value, &members.value))
 }

@@ -19,6 +19,7 @@ impl MemberTask {
         match self.software(order) {
             Some(Software::Etcd(etcd)) => self.serve_etcd(order, &etcd).await,
             Some(Software::Redis(redis)) => self.serve_redis(order, &redis).await,
+            Some(Software::Ceph(ceph)) => self.serve_ceph(order, &ceph).await,
             None => Err("ask it: its node has no address".to_owned()),
         }
     }
@@ -68,7 +69,7 @@ impl MemberTask {
     }
 
     /// Notes what the store knows it as, and the members that it can ask later.
-    async fn note_served(&mut self, membership: &Membership) -> Result<(), String> {
+    pub(super) async fn note_served(&mut self, membership: &Membership) -> Result<(), String> {
         let peers: Vec<String> =
             membership.members.values().filter_map(|member| member.address.clone()).collect();
         let id = Some(membership.own_id.clone());
@@ -165,7 +166,7 @@ impl MemberTask {
         Ok(())
     }
 
-    fn has_served(&self) -> bool {
+    pub(super) fn has_served(&self) -> bool {
         self.entry.as_ref().is_some_and(|entry| entry.has_served)
     }
 }

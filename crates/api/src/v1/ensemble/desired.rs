@@ -26,11 +26,11 @@ impl EnsembleSpec {
         let limits = (core::JOIN_WITHIN, core::MIN_JOIN_WITHIN, core::MAX_JOIN_WITHIN);
         let service = self.service.read()?;
         let is_scheduled = self.snapshots.as_ref().is_some_and(|snapshots| snapshots.every.is_some());
-        if let (core::EnsembleService::Redis(_), true) = (service, is_scheduled) {
-            return Err(ShapeError::at(
-                "snapshots.every",
-                "snapshots are there for etcd, and not for Redis yet",
-            ));
+        if let (core::EnsembleService::Redis(_) | core::EnsembleService::Ceph(_), true) =
+            (service, is_scheduled)
+        {
+            let reason = format!("snapshots are there for etcd, and not for {} yet", service.title());
+            return Err(ShapeError::at("snapshots.every", reason));
         }
         Ok(DesiredEnsemble {
             service,

@@ -15,6 +15,9 @@ pub struct ServiceAgentSpec {
     /// Redis, with these settings.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
     pub redis: Option<RedisSpec>,
+    /// The monitors of Ceph, with these settings.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
+    pub ceph: Option<CephSpec>,
 }
 
 /// Settings of etcd.
@@ -54,6 +57,16 @@ pub struct RedisSpec {
     pub tls: Option<bool>,
 }
 
+/// Settings of the monitors of Ceph.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CephSpec {
+    /// Port for clients and the other monitors. Default 3300.
+    #[schema(example = 3300)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u32>,
+}
+
 impl From<core::EnsembleService> for ServiceAgentSpec {
     fn from(from: core::EnsembleService) -> Self {
         match from {
@@ -63,16 +76,19 @@ impl From<core::EnsembleService> for ServiceAgentSpec {
                     peer_port: Some(etcd.peer_port.into()),
                     tls: Some(etcd.tls),
                 }),
-                redis: None,
+                ..Self::default()
             },
             core::EnsembleService::Redis(redis) => Self {
-                etcd: None,
                 redis: Some(RedisSpec {
                     port: Some(redis.port.into()),
                     min_replicas_to_write: Some(redis.min_replicas),
                     tls: Some(redis.tls),
                 }),
+                ..Self::default()
             },
+            core::EnsembleService::Ceph(ceph) => {
+                Self { ceph: Some(CephSpec { port: Some(ceph.port.into()) }), ..Self::default() }
+            }
         }
     }
 }
@@ -80,16 +96,17 @@ impl From<core::EnsembleService> for ServiceAgentSpec {
 impl ServiceAgentSpec {
     /// The service agent with its settings.
     pub(super) fn read(&self) -> Result<core::EnsembleService, ShapeError> {
-        match (&self.etcd, &self.redis) {
-            (Some(etcd), None) => Ok(core::EnsembleService::Etcd(etcd.read()?)),
-            (None, Some(redis)) => Ok(core::EnsembleService::Redis(redis.read()?)),
-            (Some(_), Some(_)) => {
-                Err(ShapeError::at("service", "etcd and redis exclude each other: write one of them"))
-            }
-            (None, None) => Err(ShapeError::at(
+        match (&self.etcd, &self.redis, &self.ceph) {
+            (Some(etcd), None, None) => Ok(core::EnsembleService::Etcd(etcd.read()?)),
+            (None, Some(redis), None) => Ok(core::EnsembleService::Redis(redis.read()?)),
+            (None, None, Some(ceph)) => Ok(core::EnsembleService::Ceph(ceph.read()?)),
+            (None, None, None) => Err(ShapeError::at(
                 "service",
-                "missing; write the service agent that runs the members: etcd or redis",
+                "missing; write the service agent that runs the members: etcd, redis or ceph",
             )),
+            (_, _, _) => {
+                Err(ShapeError::at("service", "etcd, redis and ceph exclude each other: write one of them"))
+            }
         }
     }
 }
@@ -116,6 +133,12 @@ impl RedisSpec {
             return Err(ShapeError::at("service.redis.min_replicas_to_write", reason));
         }
         Ok(core::RedisSettings { port, min_replicas, tls: self.tls.unwrap_or(true) })
+    }
+}
+
+impl CephSpec {
+    fn read(&self) -> Result<core::CephSettings, ShapeError> {
+        Ok(core::CephSettings { port: port("service.ceph.port", self.port, core::CEPH_PORT)? })
     }
 }
 

@@ -12,10 +12,11 @@ use crate::show::time::date;
 
 /// The software of an ensemble.
 pub(super) const fn agent(service: &ServiceAgentSpec) -> &'static str {
-    match (&service.etcd, &service.redis) {
-        (Some(_), _) => "etcd",
-        (None, Some(_)) => "redis",
-        (None, None) => "-",
+    match (&service.etcd, &service.redis, &service.ceph) {
+        (Some(_), _, _) => "etcd",
+        (None, Some(_), _) => "redis",
+        (None, None, Some(_)) => "ceph",
+        (None, None, None) => "-",
     }
 }
 
@@ -24,16 +25,21 @@ pub(in crate::commands) fn sheet(ensemble: &Ensemble) -> String {
     let Ensemble { service, by, reason, .. } = ensemble;
     let of_etcd = service.etcd.iter().flat_map(|etcd| [etcd.client_port, etcd.peer_port]);
     let of_redis = service.redis.iter().map(|redis| redis.port);
-    let ports = of_etcd.chain(of_redis).flatten();
+    let of_ceph = service.ceph.iter().map(|ceph| ceph.port);
+    let ports = of_etcd.chain(of_redis).chain(of_ceph).flatten();
     let ports: Vec<String> = ports.map(|port| port.to_string()).collect();
     let noun = if ports.len() == 1 { "port" } else { "ports" };
     let tls = service.etcd.as_ref().map(|etcd| etcd.tls).or(service.redis.as_ref().map(|redis| redis.tls));
-    let is_secured = tls.flatten().unwrap_or(true);
+    let tls = match tls.flatten().unwrap_or(true) {
+        _ if service.ceph.is_some() => "keys of its own",
+        true => "yes",
+        false => "no",
+    };
     let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     let mut lines = vec![
         format!("name            {}", ensemble.name),
         format!("service         {} on {noun} {}", agent(service), ports.join(" and ")),
-        format!("tls             {}", if is_secured { "yes" } else { "no" }),
+        format!("tls             {tls}"),
         format!("size            {}", ensemble.size),
         format!("filter          {}", ensemble.filter),
         format!("spread          {}", ensemble.spread.as_deref().unwrap_or("-")),

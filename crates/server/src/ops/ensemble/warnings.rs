@@ -62,7 +62,7 @@ fn unknown_spread(ensemble: &Ensemble, matching: &[&Node]) -> Option<String> {
 
 /// An even number of voters, of which no more may fail than of one fewer.
 fn even(ensemble: &Ensemble) -> Option<String> {
-    let votes = matches!(ensemble.service, EnsembleService::Etcd(_));
+    let votes = matches!(ensemble.service, EnsembleService::Etcd(_) | EnsembleService::Ceph(_));
     match ensemble.size {
         EnsembleSize::Number(number) if votes && number.is_multiple_of(2) => {
             Some(format!("{number} members bear as many failures as {}", number.saturating_sub(1)))
