@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use crate::shell::{self, has, say};
 
 /// Debian packages of programs that the stories use for real, and how to see that they are there.
-const PACKAGES: [(&str, &str, &str); 18] = [
+const PACKAGES: [(&str, &str, &str); 21] = [
     ("nginx-light", "/usr/sbin/nginx", "-v"),
     ("curl", "curl", "--version"),
     ("prometheus", "prometheus", "--version"),
@@ -19,6 +19,9 @@ const PACKAGES: [(&str, &str, &str); 18] = [
     ("systemd", "systemd-analyze", "--version"),
     ("etcd-server", "etcd", "--version"),
     ("redis-server", "redis-server", "--version"),
+    ("ceph-mon", "ceph-mon", "--version"),
+    ("ceph-mgr", "ceph-mgr", "--version"),
+    ("ceph-common", "ceph", "--version"),
     (
         "postgresql",
         "/usr/bin/python3",

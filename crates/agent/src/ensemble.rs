@@ -1,6 +1,9 @@
 //! Members of ensembles on this node: one task for each, which brings it step by step to what the order says. What the next step is, is
 //! decided in `core/local`; here it is made, and what became of it is reported.
 
+mod admin_socket;
+mod ceph;
+mod ceph_files;
 mod certificates;
 mod context;
 mod delegate;

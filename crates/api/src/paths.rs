@@ -103,6 +103,8 @@ pub const NODE_PROBES: &str = "/v1/namespaces/{ns}/nodes/{node}/probes";
 pub const NODE_MEMBERS: &str = "/v1/namespaces/{ns}/nodes/{node}/members";
 /// The certificates of the member that a node has of an ensemble.
 pub const MEMBER_CERTIFICATE: &str = "/v1/namespaces/{ns}/nodes/{node}/members/{ensemble}/certificate";
+/// The keys of the member that a node has of an ensemble.
+pub const MEMBER_KEYS: &str = "/v1/namespaces/{ns}/nodes/{node}/members/{ensemble}/keys";
 /// Requests a rescan of a node's facts.
 pub const NODE_RESCAN: &str = "/v1/namespaces/{ns}/nodes/{node}/rescan";
 /// Service registrations of a node, by that node.
@@ -386,15 +388,4 @@ pub fn encode(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parameters_are_filled_in_order_and_encoded() {
-        assert_eq!(
-            fill(NODE_STATUS, &["default", "web-1", "a b"]),
-            "/v1/namespaces/default/nodes/web-1/statuses/a%20b"
-        );
-        assert_eq!(fill(WHY, &["default", "node/w%"]), "/v1/namespaces/default/why/node/w%25");
-    }
-}
+mod tests;

@@ -10,6 +10,7 @@ pub mod definition;
 pub mod drain;
 pub mod ensemble;
 pub mod ensemble_certificates;
+pub mod ensemble_keys;
 pub mod ensemble_requests;
 pub mod entity;
 pub(crate) mod entity_warnings;

@@ -3,6 +3,7 @@
 //! Keys stay in the data directory with mode 0600 and are never sent. A node makes its own key and sends a signing request.
 
 pub mod ensemble;
+pub mod ensemble_keys;
 mod error;
 mod files;
 

@@ -21,6 +21,8 @@ pub struct EnsembleSettings {
     pub etcd: String,
     /// The program of Redis; one without `/` is looked up in the `PATH` of commands.
     pub redis: String,
+    /// The programs of Ceph.
+    pub ceph: CephPrograms,
     /// Where the directories of members are. They belong to the agent.
     pub dir: PathBuf,
     /// The programs that ensembles may have here.
@@ -40,6 +42,19 @@ pub struct ProgramRecipe {
     pub http: Option<String>,
 }
 
+/// The programs of Ceph; each without `/` is looked up in the `PATH` of commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CephPrograms {
+    /// The monitor.
+    pub mon: String,
+    /// The manager.
+    pub mgr: String,
+    /// The program that asks and changes a store.
+    pub ceph: String,
+    /// The program that makes the list of monitors that a new one knows.
+    pub monmaptool: String,
+}
+
 /// Reads the section.
 pub(super) fn ensembles(
     place: &ConfigPath<'_>,
@@ -56,6 +71,12 @@ pub(super) fn ensembles(
     };
     let etcd = program("etcd", table.etcd, "etcd")?;
     let redis = program("redis", table.redis, "redis-server")?;
+    let ceph = CephPrograms {
+        mon: program("ceph_mon", table.ceph_mon, "ceph-mon")?,
+        mgr: program("ceph_mgr", table.ceph_mgr, "ceph-mgr")?,
+        ceph: program("ceph", table.ceph, "ceph")?,
+        monmaptool: program("monmaptool", table.monmaptool, "monmaptool")?,
+    };
     let dir = table.dir.unwrap_or_else(|| data_dir.join("ensembles"));
     let dir = directory(&dir).map_err(|reason| place.at("dir").refuse(reason))?;
     let mut programs = BTreeMap::new();
@@ -71,7 +92,7 @@ pub(super) fn ensembles(
     let service_agents = table.service_agents.unwrap_or_else(|| SERVICE_AGENTS.into());
     let service_agents =
         directory(&service_agents).map_err(|reason| place.at("service_agents").refuse(reason))?;
-    Ok(EnsembleSettings { etcd, redis, dir, programs, units, service_agents })
+    Ok(EnsembleSettings { etcd, redis, ceph, dir, programs, units, service_agents })
 }
 
 /// A program: a command, and how it is asked whether it works.

@@ -36,6 +36,10 @@ struct ConfigFile {
 pub(super) struct EnsemblesTable {
     pub(super) etcd: Option<String>,
     pub(super) redis: Option<String>,
+    pub(super) ceph_mon: Option<String>,
+    pub(super) ceph_mgr: Option<String>,
+    pub(super) ceph: Option<String>,
+    pub(super) monmaptool: Option<String>,
     pub(super) dir: Option<PathBuf>,
     #[serde(default)]
     pub(super) programs: BTreeMap<String, toml::Table>,

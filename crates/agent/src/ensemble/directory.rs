@@ -19,6 +19,9 @@ const CLAIM: &str = "member.json";
 /// The directory with the data of etcd.
 const DATA: &str = "data";
 
+/// The file that says that a member never had data, where it is removed by its agent.
+const UNUSED: &str = "unused";
+
 /// Where a store has what says whether it ever had data.
 #[derive(Debug, Clone, Copy)]
 struct DataFiles {
@@ -26,18 +29,25 @@ struct DataFiles {
     present: &'static str,
     /// What is there until it has.
     unused: &'static str,
+    /// Whether data are made before the first start, and are none until they are whole and the file is removed that says so.
+    is_made_first: bool,
 }
 
 /// With its log of what it acknowledged, etcd has data. It makes that elsewhere before it gives it its name, and removes what is there
 /// first, and with it the file that says that the member was never started: nothing else has to be written at the moment in which it
 /// gets data.
-const ETCD: DataFiles = DataFiles { present: "member/wal", unused: "member/wal.tmp/unused" };
+const ETCD: DataFiles =
+    DataFiles { present: "member/wal", unused: "member/wal.tmp/unused", is_made_first: false };
 
 /// With the list of the files of its log of writes, Redis has data.
-const REDIS: DataFiles = DataFiles { present: "appendonlydir/appendonly.aof.manifest", unused: "unused" };
+const REDIS: DataFiles =
+    DataFiles { present: "appendonlydir/appendonly.aof.manifest", unused: UNUSED, is_made_first: false };
+
+/// With the current list of the files of its store, a monitor of Ceph has data.
+const CEPH: DataFiles = DataFiles { present: "mon/store.db/CURRENT", unused: UNUSED, is_made_first: true };
 
 /// An independent member has as data what it has written itself, if anything.
-const INDEPENDENT: DataFiles = DataFiles { present: ".", unused: "../unused" };
+const INDEPENDENT: DataFiles = DataFiles { present: ".", unused: "../unused", is_made_first: false };
 
 impl DataFiles {
     const fn of(service: &EnsembleService) -> Self {
@@ -45,6 +55,7 @@ impl DataFiles {
             EnsembleService::Etcd(_) => ETCD,
             EnsembleService::Redis(_) => REDIS,
             EnsembleService::Independent(_) => INDEPENDENT,
+            EnsembleService::Ceph(_) => CEPH,
         }
     }
 }
@@ -88,6 +99,7 @@ impl OwnDirectory {
         let key = MemberKey { identity: claim.identity, number: MemberNumber::new(claim.number) };
         let (data, files) = (self.data(), DataFiles::of(service));
         let found = match (data.join(files.present).try_exists()?, data.join(files.unused).try_exists()?) {
+            (true, true) if files.is_made_first => MemberData::Unused,
             (true, _) => MemberData::Present,
             (false, true) => MemberData::Unused,
             (false, false) => MemberData::Lost,
@@ -119,11 +131,11 @@ impl OwnDirectory {
         self.sync_parent()
     }
 
-    /// Removes the file that says that a Redis never had data, which Redis itself leaves where it is.
+    /// Removes the file that says that a member never had data, which Redis and Ceph themselves leave where it is.
     pub(super) fn note_used(&self) -> io::Result<()> {
-        match fs::remove_file(self.data().join(REDIS.unused)) {
+        match fs::remove_file(self.data().join(UNUSED)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            Ok(()) | Err(_) => Ok(()),
+            Ok(()) | Err(_) => fs::File::open(self.data())?.sync_all(),
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bellwether_core::local::member::change::{ChangeStep, MemberAnswer};
 use bellwether_core::local::member::{MemberKey, Standing, StartWith};
 use bellwether_core::records::ensemble::EtcdSettings;
-use bellwether_core::records::member::Membership;
+use bellwether_core::records::member::{Membership, store_name};
 use bellwether_core::records::probes::{ShardRole, StoreFacts};
 use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::name::EnsembleName;
@@ -56,7 +56,7 @@ impl Etcd {
     ) -> Self {
         let certificates = settings.tls.then(|| CertificateFiles::within(directory));
         let tls = certificates.as_ref().map(|files| files.clients().client());
-        Self { settings, address, name: name(ensemble, number), certificates, tls }
+        Self { settings, address, name: store_name(ensemble, number), certificates, tls }
     }
 
     const fn scheme(&self) -> &'static str {
@@ -114,7 +114,7 @@ impl Etcd {
         .into();
         argv.extend(self.certificates.iter().flat_map(tls_flags));
         let initial = |members: &BTreeMap<MemberNumber, String>| {
-            let each = members.iter().map(|(number, url)| format!("{}={url}", name(ensemble, *number)));
+            let each = members.iter().map(|(number, url)| format!("{}={url}", store_name(ensemble, *number)));
             each.collect::<Vec<_>>().join(",")
         };
         let (state, members) = match with {
@@ -262,11 +262,6 @@ fn tls_flags(files: &CertificateFiles) -> Vec<String> {
         files.into_iter().flatten().chain([format!("--{prefix}client-cert-auth")]).collect::<Vec<_>>()
     };
     [side("", files.clients()), side("peer-", files.peers())].concat()
-}
-
-/// The name of a member, which the store shows.
-fn name(ensemble: &EnsembleName, number: MemberNumber) -> String {
-    format!("{ensemble}-{number}")
 }
 
 /// Whether the store has a member; `None` if its answer has no members.

@@ -62,14 +62,14 @@ impl Independent {
                 None => Some(format!("program {name}, which is not in [ensembles.programs] of its agent")),
                 Some(recipe) => {
                     let program = recipe.command.argv.first().map_or("", String::as_str);
-                    lack((&format!("programs.{name}"), program), &listens)
+                    lack(&[(&format!("programs.{name}"), program)], &listens)
                 }
             },
             Workload::Systemd(unit) if !settings.units.contains(unit) => {
                 Some(format!("unit {unit}, which is not in units of [ensembles] of its agent"))
             }
             // A unit that is active already has its port.
-            Workload::Systemd(_) => lack(("systemctl", "systemctl"), &[]),
+            Workload::Systemd(_) => lack(&[("systemctl", "systemctl")], &[]),
             Workload::Exec(name) => {
                 let dir = settings.service_agents.join(name.as_str());
                 let executable = dir.join(STATUS);

@@ -1,5 +1,6 @@
 //! The task of one member: looks at what is there, makes the next step, and reports.
 
+mod ceph;
 mod independent;
 mod serve;
 mod steps;
@@ -21,6 +22,7 @@ use bellwether_core::words::name::EnsembleName;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::ceph::Ceph;
 use super::context::MemberContext;
 use super::directory::OwnDirectory;
 use super::etcd::Etcd;
@@ -57,6 +59,8 @@ pub(super) struct MemberTask {
     log: PathBuf,
     entry: Option<MemberEntry>,
     program: MemberProgram,
+    /// The manager beside a monitor of Ceph.
+    manager: MemberProgram,
     standing: Standing,
     /// The member whose removal it was ordered last, once the store does not have it.
     removed: Option<MemberNumber>,
@@ -102,6 +106,7 @@ impl MemberTask {
             context,
             entry,
             program: MemberProgram::Stopped,
+            manager: MemberProgram::Stopped,
             standing: Standing::NotAsked,
             removed: None,
             hindered: None,
@@ -119,6 +124,7 @@ impl MemberTask {
         let mut order = self.order.clone();
         let work = async {
             self.adopt().await;
+            self.adopt_manager();
             while let Some(order) = self.current() {
                 self.step(&order).await;
             }
@@ -130,10 +136,11 @@ impl MemberTask {
             () = work => return,
         }
         order.mark_unchanged();
-        if self.context.stops_on_exit
-            && let Err(error) = self.stop_program().await
-        {
-            tracing::warn!(ensemble = %self.ensemble, "cannot {error}");
+        if self.context.stops_on_exit {
+            self.manager.stop().await;
+            if let Err(error) = self.stop_program().await {
+                tracing::warn!(ensemble = %self.ensemble, "cannot {error}");
+            }
         }
     }
 
@@ -265,6 +272,7 @@ impl MemberTask {
             matches!(&look.directory, MemberDirectory::Claimed(key, _) if *key == MemberKey::of(order));
         if look.lack.is_none() && is_own && !runs && order.task != OrderedTask::Leave {
             self.certified(order).await?;
+            self.keyed(order).await?;
         }
         Ok(look)
     }
@@ -282,6 +290,7 @@ impl MemberTask {
             EnsembleService::Independent(settings) => {
                 Software::Independent(Independent::new(of, settings, address))
             }
+            EnsembleService::Ceph(settings) => Software::Ceph(Ceph::new(of, *settings, address, directory)),
         })
     }
 
@@ -345,8 +354,9 @@ impl MemberTask {
             snapshot: self.snapshots.report(),
             restarted: self.entry.as_ref().and_then(|entry| entry.restarted),
         };
-        // One that ended by itself without an error was removed from the store: it leaves, and has not failed.
-        let has_left = matches!(self.program.state(), MemberProcess::Ended { code: Some(0), .. });
+        // One that ended by itself without an error was removed from the store: it leaves, and has not failed. Ceph ends so when it is told to.
+        let has_left = matches!(self.program.state(), MemberProcess::Ended { code: Some(0), .. })
+            && !order.service.admits_by_itself();
         let software = software.filter(|_| !has_left);
         let instance = software.and_then(|software| {
             instance::of((&self.ensemble, order), &report, self.alarm.as_deref(), software.client())

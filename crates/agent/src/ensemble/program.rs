@@ -146,8 +146,8 @@ impl MemberProgram {
 }
 
 /// What is missing for a start, in words that fit after "waits for "; `None` if nothing is. Not for the runtime's threads.
-pub(super) fn lack((setting, program): (&str, &str), listens: &[SocketAddr]) -> Option<String> {
-    if !is_there(program) {
+pub(super) fn lack(programs: &[(&str, &str)], listens: &[SocketAddr]) -> Option<String> {
+    if let Some((setting, program)) = programs.iter().find(|(_, program)| !is_there(program)) {
         return Some(format!(
             "{program}, which is not installed: set {setting} in [ensembles], or install it"
         ));

@@ -6,6 +6,7 @@ use std::path::Path;
 use bellwether_core::local::member::{MemberKey, StartWith};
 use bellwether_core::words::name::EnsembleName;
 
+use super::ceph::{self, Ceph};
 use super::etcd::Etcd;
 use super::independent::Independent;
 use super::program::lack;
@@ -18,6 +19,8 @@ use crate::config::recipe::Command;
 pub(super) enum Software {
     /// etcd.
     Etcd(Etcd),
+    /// A monitor of Ceph.
+    Ceph(Ceph),
     /// Redis.
     Redis(Redis),
     /// Something that this node has by itself.
@@ -31,6 +34,7 @@ impl Software {
             Self::Etcd(etcd) => etcd.peer_url(),
             Self::Redis(redis) => redis.peer_url(),
             Self::Independent(independent) => independent.peer_url(),
+            Self::Ceph(ceph) => ceph.peer_url(),
         }
     }
 
@@ -40,6 +44,7 @@ impl Software {
             Self::Etcd(etcd) => etcd.client(),
             Self::Redis(redis) => redis.client(),
             Self::Independent(independent) => independent.client(),
+            Self::Ceph(ceph) => ceph.client(),
         }
     }
 
@@ -48,9 +53,10 @@ impl Software {
         // One that runs has its ports.
         let listens = |all: &[SocketAddr]| if runs { Vec::new() } else { all.to_vec() };
         match self {
-            Self::Etcd(etcd) => lack(("etcd", &settings.etcd), &listens(&etcd.listens())),
-            Self::Redis(redis) => lack(("redis", &settings.redis), &listens(&[redis.client()])),
+            Self::Etcd(etcd) => lack(&[("etcd", &settings.etcd)], &listens(&etcd.listens())),
+            Self::Redis(redis) => lack(&[("redis", &settings.redis)], &listens(&[redis.client()])),
             Self::Independent(independent) => independent.lack(settings, runs),
+            Self::Ceph(ceph) => lack(&ceph::programs(&settings.ceph), &listens(&[ceph.client()])),
         }
     }
 
@@ -66,6 +72,7 @@ impl Software {
             Self::Etcd(etcd) => Some(etcd.command(&settings.etcd, data, of, with)),
             Self::Redis(redis) => Some(redis.command(&settings.redis, data)),
             Self::Independent(independent) => independent.command(settings, data, node),
+            Self::Ceph(ceph) => Some(ceph.command(&settings.ceph.mon, data)),
         }
     }
 }

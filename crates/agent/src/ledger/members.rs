@@ -30,6 +30,8 @@ pub(crate) struct MemberEntry {
     pub(crate) is_starting: bool,
     /// Its program; `None` if it does not run.
     pub(crate) process: Option<ProcessMark>,
+    /// The manager beside it, of a monitor of Ceph; `None` if none runs.
+    pub(crate) manager: Option<ProcessMark>,
     /// The restart that its program was started for last; `None` if for none.
     pub(crate) restarted: Option<Timestamp>,
     /// Whether it has ever served.
@@ -55,6 +57,8 @@ struct MemberFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     process: Option<MarkShape>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    manager: Option<MarkShape>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     restarted_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     has_served: bool,
@@ -70,6 +74,18 @@ struct MarkShape {
     pid: i32,
     started_ticks: u64,
     boot_id: String,
+}
+
+impl From<&ProcessMark> for MarkShape {
+    fn from(from: &ProcessMark) -> Self {
+        Self { pid: from.pid, started_ticks: from.started_ticks, boot_id: from.boot_id.clone() }
+    }
+}
+
+impl From<MarkShape> for ProcessMark {
+    fn from(from: MarkShape) -> Self {
+        Self { pid: from.pid, started_ticks: from.started_ticks, boot_id: from.boot_id }
+    }
 }
 
 /// Stores members of ensembles. Cheap to clone.
@@ -135,16 +151,12 @@ fn parse(text: &str) -> Result<(EnsembleName, MemberEntry), String> {
     }
     let ensemble = file.ensemble.parse().map_err(|error| format!("its ensemble: {error}"))?;
     let key = MemberKey { identity: file.identity, number: MemberNumber::new(file.number) };
-    let process = file.process.map(|mark| ProcessMark {
-        pid: mark.pid,
-        started_ticks: mark.started_ticks,
-        boot_id: mark.boot_id,
-    });
     let member = MemberEntry {
         noted: NotedMember { key, has_left: file.has_left },
         address: file.address,
         is_starting: file.is_starting,
-        process,
+        process: file.process.map(ProcessMark::from),
+        manager: file.manager.map(ProcessMark::from),
         restarted: file.restarted_ms.map(Timestamp::from_millis),
         has_served: file.has_served,
         store_id: file.store_id,
@@ -154,11 +166,6 @@ fn parse(text: &str) -> Result<(EnsembleName, MemberEntry), String> {
 }
 
 fn text(ensemble: &EnsembleName, member: &MemberEntry) -> String {
-    let process = member.process.as_ref().map(|mark| MarkShape {
-        pid: mark.pid,
-        started_ticks: mark.started_ticks,
-        boot_id: mark.boot_id.clone(),
-    });
     let file = MemberFile {
         schema: SCHEMA,
         ensemble: ensemble.to_string(),
@@ -167,7 +174,8 @@ fn text(ensemble: &EnsembleName, member: &MemberEntry) -> String {
         has_left: member.noted.has_left,
         address: member.address,
         is_starting: member.is_starting,
-        process,
+        process: member.process.as_ref().map(MarkShape::from),
+        manager: member.manager.as_ref().map(MarkShape::from),
         restarted_ms: member.restarted.map(Timestamp::as_millis),
         has_served: member.has_served,
         store_id: member.store_id.clone(),

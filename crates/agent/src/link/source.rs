@@ -3,6 +3,7 @@
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::ensemble::certificates::{MemberCertificateRequest, MemberCertificates};
+use bellwether_api::v1::ensemble::keys::{MemberKeys, MemberKeysRequest};
 use bellwether_api::v1::profile::ProfileRevision;
 use bellwether_api::v1::secret::NodeSecrets;
 use bellwether_api::v1::task_list::NextJob;
@@ -68,7 +69,7 @@ impl ParamSource {
     }
 }
 
-/// Has the certificates of members of ensembles signed. Cheap to clone.
+/// Has the certificates of members of ensembles signed, and fetches their keys. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct CertificateSource(ParamSource);
 
@@ -90,6 +91,21 @@ impl CertificateSource {
         let of = [namespace.as_str(), node.as_str(), ensemble.as_str()];
         let client = connection.client().map_err(|error| cannot(&error))?;
         client.member_certificate(of, request).await.map_err(|error| cannot(&error))
+    }
+
+    /// Requests the keys of the member that this node has of an ensemble.
+    ///
+    /// # Errors
+    /// Why there are none now, as a sentence.
+    pub(crate) async fn keys(
+        &self,
+        ensemble: &EnsembleName,
+        request: &MemberKeysRequest,
+    ) -> Result<MemberKeys, String> {
+        let ParamSource { connection, namespace, node } = &self.0;
+        let of = [namespace.as_str(), node.as_str(), ensemble.as_str()];
+        let client = connection.client().map_err(|error| cannot(&error))?;
+        client.member_keys(of, request).await.map_err(|error| cannot(&error))
     }
 }
 

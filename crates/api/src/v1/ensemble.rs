@@ -2,6 +2,7 @@
 
 pub mod certificates;
 mod desired;
+pub mod keys;
 pub mod members;
 pub mod orders;
 pub mod replication;

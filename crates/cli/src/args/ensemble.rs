@@ -14,8 +14,8 @@ pub(crate) enum EnsembleVerb {
     Create {
         #[command(flatten)]
         of: EnsembleName,
-        /// Software: etcd (default), redis, process, systemd or exec
-        #[arg(long, value_name = "SERVICE", default_value = "etcd", hide_default_value = true, value_parser = ["etcd", "redis", "process", "systemd", "exec"])]
+        /// Software: etcd (default), redis, ceph, process, systemd or exec
+        #[arg(long, value_name = "SERVICE", default_value = "etcd", hide_default_value = true, value_parser = ["etcd", "redis", "ceph", "process", "systemd", "exec"])]
         service: String,
         #[command(flatten)]
         change: EnsembleFlags,
@@ -180,7 +180,7 @@ pub(crate) struct EnsembleFlags {
     /// Name of the directory of executables, below service_agents in [ensembles] of the agents
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// Port of Redis for clients and replicas [default: 6379], or of a process, a unit or executables for clients [default: none]
+    /// Port of Redis for clients and replicas [default: 6379], of the monitors of Ceph [default: 3300], or of a process, a unit or executables for clients [default: none]
     #[arg(long, value_name = "PORT", value_parser = super::number::whole::<u32>)]
     pub(crate) port: Option<u32>,
     /// Number of replicas that a primary of Redis must have to take writes, 0 to 6 [default: 1]

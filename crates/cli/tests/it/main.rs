@@ -33,6 +33,7 @@ mod redis_client;
 mod standstill;
 mod story_boots;
 mod story_by_hand;
+mod story_ceph;
 mod story_chained_replicas;
 mod story_clocks;
 mod story_clusters;

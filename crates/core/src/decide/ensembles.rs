@@ -96,7 +96,7 @@ impl EnsembleSight<'_> {
             return EnsembleDecision { members, step: EnsembleStep::Stopped, events: Vec::new(), wake: None };
         }
         match &self.ensemble.service {
-            EnsembleService::Etcd(_) => self.decide_on_voters(places),
+            EnsembleService::Etcd(_) | EnsembleService::Ceph(_) => self.decide_on_voters(places),
             EnsembleService::Redis(redis) => self.decide_on_instances(*redis, places),
             EnsembleService::Independent(_) => self.decide_on_independents(places),
         }

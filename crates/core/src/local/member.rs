@@ -4,6 +4,7 @@
 //! has acknowledged. That it was never started is known from a file that its store removes when it writes its first data.
 
 pub mod change;
+pub mod mgr;
 pub mod replication;
 
 use alloc::collections::BTreeMap;
@@ -243,13 +244,22 @@ impl MemberSight<'_> {
         }
     }
 
+    /// Whether the store may not count it yet: it is let in only once it runs.
+    const fn is_yet_to_join(&self) -> bool {
+        let is_new = matches!(self.order.task, MemberTask::Run(MemberStart::First | MemberStart::Join(_)));
+        is_new && self.order.service.admits_by_itself()
+    }
+
     /// An end says nothing of whether it is to run: one that was removed ends, too. So the others are asked before.
     fn start_with_data(&self) -> MemberStep {
         if let Some(step) = self.waits_to_start() {
             return step;
         }
-        let ended_as_removed = matches!(self.process, MemberProcess::Ended { code: Some(0), .. });
+        // A monitor that was removed ends otherwise, and so it does if it is started again.
+        let ended_as_removed = matches!(self.process, MemberProcess::Ended { code: Some(0), .. })
+            && !self.order.service.admits_by_itself();
         match self.standing {
+            _ if self.is_yet_to_join() => MemberStep::Start(StartWith::Data),
             Standing::NotAsked => MemberStep::Ask,
             Standing::NotListed => {
                 self.rest(MemberState::Failed, "is not started: the store does not count it any more")

@@ -50,6 +50,9 @@ pub const ETCD_PEER_PORT: u16 = 2380;
 /// Default port of Redis.
 pub const REDIS_PORT: u16 = 6379;
 
+/// Default port of Ceph's monitors, for the second version of its protocol.
+pub const CEPH_PORT: u16 = 3300;
+
 /// Default number of replicas that a primary must have to take writes.
 pub const MIN_REPLICAS: u32 = 1;
 
@@ -89,6 +92,8 @@ pub enum EnsembleService {
     Etcd(EtcdSettings),
     /// Redis.
     Redis(RedisSettings),
+    /// The monitors of Ceph.
+    Ceph(CephSettings),
     /// Something that each node has by itself, whose members are independent of each other.
     Independent(IndependentSettings),
 }
@@ -135,6 +140,13 @@ pub struct RedisSettings {
     pub tls: bool,
 }
 
+/// Settings of the monitors of Ceph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CephSettings {
+    /// Port for clients and other monitors, who all prove who they are by keys.
+    pub port: u16,
+}
+
 /// How many members there are to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EnsembleSize {
@@ -162,6 +174,18 @@ impl EnsembleService {
         match self {
             Self::Etcd(_) => "etcd",
             Self::Redis(_) => "redis",
+            Self::Ceph(_) => "ceph",
+            Self::Independent(independent) => independent.workload.as_str(),
+        }
+    }
+
+    /// Name of the software, in a sentence.
+    #[must_use]
+    pub const fn title(&self) -> &'static str {
+        match self {
+            Self::Etcd(_) => "etcd",
+            Self::Redis(_) => "Redis",
+            Self::Ceph(_) => "Ceph",
             Self::Independent(independent) => independent.workload.as_str(),
         }
     }
@@ -170,7 +194,7 @@ impl EnsembleService {
     #[must_use]
     pub const fn max_members(&self) -> u32 {
         match self {
-            Self::Etcd(_) | Self::Redis(_) => MAX_VOTERS,
+            Self::Etcd(_) | Self::Redis(_) | Self::Ceph(_) => MAX_VOTERS,
             Self::Independent(_) => MAX_INDEPENDENT,
         }
     }
@@ -179,8 +203,17 @@ impl EnsembleService {
     #[must_use]
     pub const fn has_voters(&self) -> bool {
         match self {
-            Self::Etcd(_) => true,
+            Self::Etcd(_) | Self::Ceph(_) => true,
             Self::Redis(_) | Self::Independent(_) => false,
+        }
+    }
+
+    /// Whether it is an etcd.
+    #[must_use]
+    pub const fn is_etcd(&self) -> bool {
+        match self {
+            Self::Etcd(_) => true,
+            Self::Redis(_) | Self::Ceph(_) | Self::Independent(_) => false,
         }
     }
 
@@ -193,6 +226,7 @@ impl EnsembleService {
             Self::Independent(independent) => {
                 independent.port.map(|port| ("port", port)).into_iter().collect()
             }
+            Self::Ceph(ceph) => vec![("port", ceph.port)],
         }
     }
 
@@ -202,6 +236,7 @@ impl EnsembleService {
         match self {
             Self::Etcd(etcd) => Some(etcd.client_port),
             Self::Redis(redis) => Some(redis.port),
+            Self::Ceph(ceph) => Some(ceph.port),
             Self::Independent(independent) => independent.port,
         }
     }
@@ -212,7 +247,17 @@ impl EnsembleService {
         match self {
             Self::Etcd(etcd) => etcd.tls,
             Self::Redis(redis) => redis.tls,
-            Self::Independent(_) => false,
+            Self::Ceph(_) | Self::Independent(_) => false,
+        }
+    }
+
+    /// Whether a new member joins the store by itself once it runs, so that no other one adds it or has it vote. Such a store takes one
+    /// also while another member is unreachable, and a member that is lost leaves after its replacement has joined.
+    #[must_use]
+    pub const fn admits_by_itself(&self) -> bool {
+        match self {
+            Self::Etcd(_) | Self::Redis(_) | Self::Independent(_) => false,
+            Self::Ceph(_) => true,
         }
     }
 }

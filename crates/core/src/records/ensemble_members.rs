@@ -173,7 +173,7 @@ impl EnsembleMembers {
                 MemberPhase::Joining(_) | MemberPhase::Serving,
                 EnsembleService::Redis(_) | EnsembleService::Independent(_),
             ) => MemberTask::Run(MemberStart::First),
-            (MemberPhase::Joining(initial), EnsembleService::Etcd(_)) => {
+            (MemberPhase::Joining(initial), EnsembleService::Etcd(_) | EnsembleService::Ceph(_)) => {
                 MemberTask::Run(MemberStart::Join(initial.clone()))
             }
             (MemberPhase::Voting | MemberPhase::Serving, _) => MemberTask::Run(MemberStart::Again),

@@ -18,6 +18,12 @@ pub const MAX_NODE_MEMBERS: usize = 16;
 /// Most bytes of all texts that are reported of a member.
 pub const MAX_MEMBER_BYTES: usize = 32_768;
 
+/// The name of a member in its store, where the store knows members by names that are given to them.
+#[must_use]
+pub fn store_name(ensemble: &EnsembleName, number: MemberNumber) -> String {
+    format!("{ensemble}-{number}")
+}
+
 /// What a node is to do for the member that it has of an ensemble.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberOrder {

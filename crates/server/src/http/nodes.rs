@@ -204,6 +204,17 @@ pub(crate) async fn certify_member(
     Ok(JsonAnswer(ops::ensemble_certificates::certify_member(transactor, pki, of, &request)?))
 }
 
+pub(crate) async fn member_keys(
+    State(app): State<AppState>,
+    (NamespacePath(namespace), Node(name)): (NamespacePath, Node),
+    NamedEnsemble(ensemble): NamedEnsemble,
+    JsonBody(request): JsonBody<v1::ensemble::keys::MemberKeysRequest>,
+) -> Result<JsonAnswer<v1::ensemble::keys::MemberKeys>, Failure> {
+    let of = (&namespace, &name, &ensemble);
+    let (transactor, pki) = (&app.records.transactor, &app.identity.pki);
+    Ok(JsonAnswer(ops::ensemble_keys::keys(transactor, pki, of, &request)?))
+}
+
 pub(crate) async fn rescan(
     State(app): State<AppState>,
     caller: Authenticated,

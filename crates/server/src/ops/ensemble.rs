@@ -321,6 +321,7 @@ fn describe(ensemble: &Ensemble) -> String {
     };
     let tls = if service.has_tls() { "" } else { " without TLS" };
     let (name, details) = match service {
+        EnsembleService::Ceph(_) => (String::new(), String::new()),
         EnsembleService::Etcd(_) => (String::new(), tls.to_owned()),
         EnsembleService::Redis(redis) => {
             let replicas = plural(redis.min_replicas as usize, "replica");

@@ -5,6 +5,7 @@ use bellwether_api::v1::ensemble::certificates::{
     ClientCertificateRequest, EnsembleCertificate, MAX_ADDRESSES, MemberCertificateRequest,
     MemberCertificates,
 };
+use bellwether_core::records::ensemble::EnsembleService;
 use bellwether_core::records::ensemble_members::EnsembleMembers;
 use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::name::{EnsembleName, Namespace, NodeName};
@@ -78,10 +79,25 @@ fn secured<'a>(namespace: &'a Namespace, members: &'a EnsembleMembers) -> Result
     let name = &members.ensemble;
     match members.service.has_tls() {
         true => Ok(EnsembleId { namespace, name, identity: &members.identity }),
-        false => Err(OpError::Refused {
-            reason: format!("issue a certificate of ensemble {name}: it was created without TLS"),
-            hint: Some("clients connect to it without certificates".to_owned()),
-        }),
+        false => {
+            let (reason, hint) = match &members.service {
+                EnsembleService::Etcd(_) | EnsembleService::Redis(_) => {
+                    ("it was created without TLS", "clients connect to it without certificates")
+                }
+                EnsembleService::Independent(_) => (
+                    "what its nodes run has none of the control plane",
+                    "give its program certificates of your own",
+                ),
+                EnsembleService::Ceph(_) => (
+                    "Ceph knows clients by keys",
+                    "each node with a monitor has the administrator's in the directory of its member",
+                ),
+            };
+            Err(OpError::Refused {
+                reason: format!("issue a certificate of ensemble {name}: {reason}"),
+                hint: Some(hint.to_owned()),
+            })
+        }
     }
 }
 

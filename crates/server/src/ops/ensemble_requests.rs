@@ -101,6 +101,9 @@ pub async fn restart(
     transactor
         .compare(namespace, actor, &key, |_, fleet, now| {
             let (ensemble, before) = any(fleet, name)?;
+            if ensemble.service.admits_by_itself() {
+                return Err(not_yet(ensemble, "restart the members of", "that is there for others, and"));
+            }
             if request.withdraw && before.requests.restart.is_none() {
                 return Ok((None, ensemble.clone()));
             }
@@ -156,22 +159,25 @@ fn any<'a>(fleet: &'a Fleet, name: &EnsembleName) -> Result<(&'a Ensemble, &'a E
     Ok((&kept.value, &members.value))
 }
 
-/// One whose members vote.
+/// One of etcd.
 fn found<'a>(fleet: &'a Fleet, name: &EnsembleName) -> Result<(&'a Ensemble, &'a EnsembleMembers), OpError> {
     let (ensemble, members) = any(fleet, name)?;
-    if !ensemble.service.has_voters() {
-        let service = ensemble.service.as_str();
-        return Err(OpError::Refused {
-            reason: format!(
-                "change members of ensemble {name} on request: that is there for etcd, and not for {service} yet"
-            ),
-            hint: Some(
-                "to have another member in the place of one, drain its node: bellwether node drain NODE"
-                    .to_owned(),
-            ),
-        });
+    if !ensemble.service.is_etcd() {
+        return Err(not_yet(ensemble, "change members of", "that is there for etcd, and"));
     }
     Ok((ensemble, members))
+}
+
+/// That something is not there for the service of an ensemble.
+fn not_yet(ensemble: &Ensemble, what: &str, whose: &str) -> OpError {
+    let (name, service) = (&ensemble.name, ensemble.service.title());
+    OpError::Refused {
+        reason: format!("{what} ensemble {name} on request: {whose} not for {service} yet"),
+        hint: Some(
+            "to have another member in the place of one, drain its node: bellwether node drain NODE"
+                .to_owned(),
+        ),
+    }
 }
 
 fn missing(name: &EnsembleName, number: MemberNumber) -> OpError {

@@ -136,3 +136,25 @@ fn the_authorities_of_ensembles_are_the_same_on_every_server_and_of_each_ensembl
     let here = open(dir.path()).issue_to_client(of, &request, (now, NODE_LIFE)).unwrap();
     assert_ne!(elsewhere.ca_pem, here.ca_pem, "another installation has others");
 }
+
+#[test]
+fn the_keys_of_a_ceph_are_the_same_on_every_server_and_of_each_ensemble_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let (namespace, name) = (Namespace::parse("default").unwrap(), "disks".parse().unwrap());
+    let of = |identity| EnsembleId { namespace: &namespace, name: &name, identity };
+    let keys = |identity| open(dir.path()).ceph_keys(of(identity));
+    let first = keys("disks-1");
+    assert_eq!(keys("disks-1"), first);
+    assert_ne!(first.monitors, first.administrator);
+    let other = keys("disks-2");
+    assert!(other.fsid != first.fsid && other.monitors != first.monitors, "{other:?}");
+    let fsid = uuid::Uuid::parse_str(&first.fsid).unwrap();
+    assert_eq!((fsid.get_version_num(), fsid.get_variant()), (8, uuid::Variant::RFC4122));
+    // Twelve bytes before the secret, which has sixteen: 28 in base64.
+    assert!(
+        first.monitors.starts_with("AQAAAAAAAAAAABAA") && first.monitors.len() == 40,
+        "{}",
+        first.monitors.len()
+    );
+    assert!(!format!("{first:?}").contains(&first.monitors), "no key is in a log");
+}

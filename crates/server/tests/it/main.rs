@@ -19,6 +19,7 @@ mod contract;
 mod decommissions;
 mod discovery;
 mod durable;
+mod ensemble_keys;
 mod ensembles;
 mod events;
 mod external;

@@ -20,6 +20,7 @@ impl MemberTask {
             Some(Software::Etcd(etcd)) => self.serve_etcd(order, &etcd).await,
             Some(Software::Redis(redis)) => self.serve_redis(order, &redis).await,
             Some(Software::Independent(independent)) => self.serve_independent(order, &independent).await,
+            Some(Software::Ceph(ceph)) => self.serve_ceph(order, &ceph).await,
             None => Err("ask it: its node has no address".to_owned()),
         }
     }
@@ -69,7 +70,7 @@ impl MemberTask {
     }
 
     /// Notes what the store knows it as, and the members that it can ask later.
-    async fn note_served(&mut self, membership: &Membership) -> Result<(), String> {
+    pub(super) async fn note_served(&mut self, membership: &Membership) -> Result<(), String> {
         let peers: Vec<String> =
             membership.members.values().filter_map(|member| member.address.clone()).collect();
         let id = Some(membership.own_id.clone());

@@ -37,6 +37,7 @@ impl MemberTask {
             address,
             is_starting: false,
             process: None,
+            manager: None,
             restarted: None,
             has_served: false,
             store_id: None,
@@ -61,6 +62,7 @@ impl MemberTask {
     }
 
     pub(super) async fn set_aside(&mut self) -> Result<(), String> {
+        self.stop_manager().await?;
         let own = self.directory.clone();
         let aside = self.on_disk("set its directory aside", move || own.set_aside()).await?;
         tracing::info!(ensemble = %self.ensemble, aside = %aside.display(), "a directory of a member is set aside");
@@ -76,6 +78,7 @@ impl MemberTask {
             address: address.unwrap_or(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED)),
             is_starting: false,
             process: None,
+            manager: None,
             restarted: None,
             has_served: false,
             store_id: None,
@@ -88,15 +91,18 @@ impl MemberTask {
     }
 
     pub(super) async fn ask(&mut self, order: &MemberOrder) {
-        // Where members do not vote, none of them counts the others.
-        let Some(Software::Etcd(etcd)) = self.software(order) else {
-            self.standing = Standing::Alone;
-            return;
-        };
         let entry = self.entry.as_ref();
         let peers = entry.map(|entry| entry.peers.clone()).unwrap_or_default();
         let id = entry.and_then(|entry| entry.store_id.clone());
-        self.standing = etcd.standing(&peers, id.as_ref()).await;
+        self.standing = match self.software(order) {
+            Some(Software::Etcd(etcd)) => etcd.standing(&peers, id.as_ref()).await,
+            Some(Software::Ceph(ceph)) => match self.calling(&MemberKey::of(order)) {
+                Ok((programs, facts)) => ceph.standing((&programs, &facts), &peers).await,
+                Err(_) => Standing::Unknown,
+            },
+            // Where members do not vote, none of them counts the others.
+            Some(Software::Redis(_) | Software::Independent(_)) | None => Standing::Alone,
+        };
     }
 
     /// Ends a program of which nobody knows more than that it may run: an agent was killed before it could note it, or its ledger is gone.
@@ -136,6 +142,9 @@ impl MemberTask {
         // One that an agent started which was killed before it could note it would hold the ports.
         let former = run.clone();
         self.on_disk("look for a program of this member", move || leftover::kill(&former)).await?;
+        if let Software::Ceph(ceph) = &software {
+            self.make_monitor(ceph, (&key, with)).await?;
+        }
         let facts = CommandFacts { node, run, ..CommandFacts::default() };
         let tasks = &self.context.tasks;
         let started = SupervisedProcess::start(&command, &facts, &self.context.owner, &self.log, tasks);
@@ -165,6 +174,6 @@ impl MemberTask {
 }
 
 /// The name of the run of a member, which its program has in its environment.
-fn run(key: &MemberKey) -> String {
+pub(super) fn run(key: &MemberKey) -> String {
     format!("{}/{}", key.identity, key.number)
 }

@@ -8,6 +8,7 @@ use crate::paths::{self, fill};
 use crate::v1::ensemble::certificates::{
     ClientCertificateRequest, EnsembleCertificate, MemberCertificateRequest, MemberCertificates,
 };
+use crate::v1::ensemble::keys::{MemberKeys, MemberKeysRequest};
 use crate::v1::ensemble::requests::{ReplaceMember, RestartMembers};
 use crate::v1::ensemble::snapshots::TakeSnapshot;
 use crate::v1::ensemble::{Ensemble, EnsembleSpec, FailoverEnsemble, PlanEnsemble, ScaleEnsemble};
@@ -151,6 +152,19 @@ impl Client {
         request: &MemberCertificateRequest,
     ) -> Result<MemberCertificates, CallError> {
         let path = fill(paths::MEMBER_CERTIFICATE, &[namespace, node, ensemble]);
+        self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
+    }
+
+    /// Requests the keys of the member that a node has of an ensemble.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn member_keys(
+        &self,
+        [namespace, node, ensemble]: [&str; 3],
+        request: &MemberKeysRequest,
+    ) -> Result<MemberKeys, CallError> {
+        let path = fill(paths::MEMBER_KEYS, &[namespace, node, ensemble]);
         self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
     }
 

@@ -25,12 +25,14 @@ impl EnsembleSpec {
         let limits = (core::JOIN_WITHIN, core::MIN_JOIN_WITHIN, core::MAX_JOIN_WITHIN);
         let service = self.service.read()?;
         let is_scheduled = self.snapshots.as_ref().is_some_and(|snapshots| snapshots.every.is_some());
-        if is_scheduled && !service.has_voters() {
-            let reason = format!("snapshots are there for etcd, and not for {} yet", service.as_str());
+        if is_scheduled && !service.is_etcd() {
+            let reason = format!("snapshots are there for etcd, and not for {} yet", service.title());
             return Err(ShapeError::at("snapshots.every", reason));
         }
         let default = match &service {
-            core::EnsembleService::Etcd(_) | core::EnsembleService::Redis(_) => EnsembleSize::Quorum,
+            core::EnsembleService::Etcd(_)
+            | core::EnsembleService::Redis(_)
+            | core::EnsembleService::Ceph(_) => EnsembleSize::Quorum,
             core::EnsembleService::Independent(_) => EnsembleSize::Number(1),
         };
         let size = self.size.unwrap_or(default).read(&service)?;
@@ -57,7 +59,12 @@ impl EnsembleSize {
         let most = service.max_members();
         let reason = match (self, service) {
             (Self::Number(number), _) if (1..=most).contains(&number) => return Ok(self.into()),
-            (Self::Quorum, core::EnsembleService::Etcd(_) | core::EnsembleService::Redis(_)) => {
+            (
+                Self::Quorum,
+                core::EnsembleService::Etcd(_)
+                | core::EnsembleService::Redis(_)
+                | core::EnsembleService::Ceph(_),
+            ) => {
                 return Ok(self.into());
             }
             (Self::Quorum, core::EnsembleService::Independent(_)) => {

@@ -15,6 +15,9 @@ pub struct ServiceAgentSpec {
     /// Redis, with these settings.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
     pub redis: Option<RedisSpec>,
+    /// The monitors of Ceph, with these settings.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
+    pub ceph: Option<CephSpec>,
     /// A program that each node's agent supervises.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
     pub process: Option<ProcessSpec>,
@@ -61,6 +64,16 @@ pub struct RedisSpec {
     #[schema(example = true)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<bool>,
+}
+
+/// Settings of the monitors of Ceph.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CephSpec {
+    /// Port for clients and the other monitors. Default 3300.
+    #[schema(example = 3300)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u32>,
 }
 
 /// A program of each node, which the node's agent supervises.
@@ -137,6 +150,9 @@ impl From<&core::EnsembleService> for ServiceAgentSpec {
                     }
                 }
             }
+            core::EnsembleService::Ceph(ceph) => {
+                Self { ceph: Some(CephSpec { port: Some(ceph.port.into()) }), ..none }
+            }
         }
     }
 }
@@ -152,6 +168,7 @@ impl ServiceAgentSpec {
         let all = [
             ("etcd", self.etcd.is_some()),
             ("redis", self.redis.is_some()),
+            ("ceph", self.ceph.is_some()),
             ("process", self.process.is_some()),
             ("systemd", self.systemd.is_some()),
             ("exec", self.exec.is_some()),
@@ -166,12 +183,15 @@ impl ServiceAgentSpec {
             let reason = format!("{one} and {other} exclude each other: write one of them");
             return Err(ShapeError::at("service", reason));
         }
-        let Self { etcd, redis, process, systemd, exec } = self;
+        let Self { etcd, redis, ceph, process, systemd, exec } = self;
         if let Some(etcd) = etcd {
             return Ok(core::EnsembleService::Etcd(etcd.read()?));
         }
         if let Some(redis) = redis {
             return Ok(core::EnsembleService::Redis(redis.read()?));
+        }
+        if let Some(ceph) = ceph {
+            return Ok(core::EnsembleService::Ceph(ceph.read()?));
         }
         let independent = process
             .as_ref()
@@ -182,7 +202,7 @@ impl ServiceAgentSpec {
             Some(settings) => Ok(core::EnsembleService::Independent(settings?)),
             None => Err(ShapeError::at(
                 "service",
-                "missing; write the service agent that runs the members: etcd, redis, process, systemd or exec",
+                "missing; write the service agent that runs the members: etcd, redis, ceph, process, systemd or exec",
             )),
         }
     }
@@ -237,6 +257,12 @@ impl RedisSpec {
     }
 }
 
+impl CephSpec {
+    fn read(&self) -> Result<core::CephSettings, ShapeError> {
+        Ok(core::CephSettings { port: port("service.ceph.port", self.port, core::CEPH_PORT)? })
+    }
+}
+
 fn port(place: &str, port: Option<u32>, default: u16) -> Result<u16, ShapeError> {
     Ok(some_port(place, port)?.unwrap_or(default))
 }
@@ -261,6 +287,7 @@ mod tests {
         for text in [
             r#"{"etcd":{"client_port":1,"peer_port":2,"tls":false}}"#,
             r#"{"redis":{"port":1,"min_replicas_to_write":2,"tls":true}}"#,
+            r#"{"ceph":{"port":3300}}"#,
             r#"{"process":{"program":"web"}}"#,
             r#"{"systemd":{"unit":"web@.service","port":80}}"#,
             r#"{"exec":{"agent":"postgres","port":5432}}"#,

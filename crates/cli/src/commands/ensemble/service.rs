@@ -1,7 +1,7 @@
 //! The service agent of an ensemble, from the flags of commands.
 
 use bellwether_api::v1::ensemble::service::{
-    EtcdSpec, ExecSpec, ProcessSpec, RedisSpec, ServiceAgentSpec, SystemdSpec,
+    CephSpec, EtcdSpec, ExecSpec, ProcessSpec, RedisSpec, ServiceAgentSpec, SystemdSpec,
 };
 
 use crate::args::EnsembleFlags;
@@ -12,6 +12,7 @@ pub(super) fn named(name: &str) -> ServiceAgentSpec {
     let none = ServiceAgentSpec::default();
     match name {
         "redis" => ServiceAgentSpec { redis: Some(RedisSpec::default()), ..none },
+        "ceph" => ServiceAgentSpec { ceph: Some(CephSpec::default()), ..none },
         "process" => ServiceAgentSpec { process: Some(ProcessSpec::default()), ..none },
         "systemd" => ServiceAgentSpec { systemd: Some(SystemdSpec::default()), ..none },
         "exec" => ServiceAgentSpec { exec: Some(ExecSpec::default()), ..none },
@@ -31,7 +32,7 @@ pub(super) fn with_flags(
     let flags: [(&str, bool, &[&str]); 8] = [
         ("--client-port", client_port.is_some(), &["etcd"]),
         ("--peer-port", peer_port.is_some(), &["etcd"]),
-        ("--port", port.is_some(), &["redis", "process", "systemd", "exec"]),
+        ("--port", port.is_some(), &["redis", "ceph", "process", "systemd", "exec"]),
         ("--min-replicas-to-write", min_replicas_to_write.is_some(), &["redis"]),
         ("--tls", tls.is_some(), &["etcd", "redis"]),
         ("--program", program.is_some(), &["process"]),
@@ -53,6 +54,9 @@ pub(super) fn with_flags(
         redis.port = port.or(redis.port);
         redis.min_replicas_to_write = min_replicas_to_write.or(redis.min_replicas_to_write);
         redis.tls = tls.or(redis.tls);
+    }
+    if let Some(ceph) = &mut service.ceph {
+        ceph.port = port.or(ceph.port);
     }
     if let Some(process) = &mut service.process {
         process.program = given("--program", program.as_ref(), &process.program)?;

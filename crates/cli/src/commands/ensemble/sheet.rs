@@ -12,13 +12,14 @@ use crate::show::time::date;
 
 /// What the members of an ensemble run, and on which ports.
 fn software(service: &ServiceAgentSpec) -> String {
-    let ServiceAgentSpec { etcd, redis, process, systemd, exec } = service;
+    let ServiceAgentSpec { etcd, redis, ceph, process, systemd, exec } = service;
     let name = process.as_ref().map(|process| &process.program);
     let name = name.or(systemd.as_ref().map(|systemd| &systemd.unit));
     let name = name.or(exec.as_ref().map(|exec| &exec.agent));
     let of_etcd = etcd.iter().flat_map(|etcd| [etcd.client_port, etcd.peer_port]);
     let one = [
         redis.as_ref().and_then(|redis| redis.port),
+        ceph.as_ref().and_then(|ceph| ceph.port),
         process.as_ref().and_then(|process| process.port),
         systemd.as_ref().and_then(|systemd| systemd.port),
         exec.as_ref().and_then(|exec| exec.port),
@@ -37,7 +38,12 @@ fn software(service: &ServiceAgentSpec) -> String {
 pub(in crate::commands) fn sheet(ensemble: &Ensemble) -> String {
     let Ensemble { service, by, reason, .. } = ensemble;
     let tls = service.etcd.as_ref().map(|etcd| etcd.tls).or(service.redis.as_ref().map(|redis| redis.tls));
-    let tls = tls.map_or("-", |tls| if tls.unwrap_or(true) { "yes" } else { "no" });
+    let tls = match tls.map(|tls| tls.unwrap_or(true)) {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None if service.ceph.is_some() => "keys of its own",
+        None => "-",
+    };
     let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     let mut lines = vec![
         format!("name            {}", ensemble.name),
@@ -63,7 +69,10 @@ pub(in crate::commands) fn sheet(ensemble: &Ensemble) -> String {
 /// The members of an ensemble, and what happens to them.
 pub(super) fn planned(ensemble: &Ensemble) -> Vec<String> {
     let Some(status) = &ensemble.status else { return vec!["nothing is known of its members".to_owned()] };
-    let (has_primary, has_voters) = (ensemble.service.redis.is_some(), ensemble.service.etcd.is_some());
+    let (has_primary, has_voters) = (
+        ensemble.service.redis.is_some(),
+        ensemble.service.etcd.is_some() || ensemble.service.ceph.is_some(),
+    );
     let rows = status.members.iter().map(|member| {
         let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
         let role = member.role.map(|role| role.to_string());

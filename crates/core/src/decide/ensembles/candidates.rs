@@ -125,6 +125,9 @@ pub fn shared(one: &EnsembleService, other: &EnsembleService) -> Option<(&'stati
 fn single(service: &EnsembleService) -> Option<&str> {
     match service {
         EnsembleService::Independent(of) if of.workload.is_single() => Some(of.workload.name()),
-        EnsembleService::Etcd(_) | EnsembleService::Redis(_) | EnsembleService::Independent(_) => None,
+        EnsembleService::Etcd(_)
+        | EnsembleService::Redis(_)
+        | EnsembleService::Ceph(_)
+        | EnsembleService::Independent(_) => None,
     }
 }

@@ -17,7 +17,9 @@ impl EnsembleSight<'_> {
         number: MemberNumber,
         member: &Member,
     ) -> Option<OrderedChange> {
+        let admits_by_itself = members.service.admits_by_itself();
         let change = match &member.phase {
+            MemberPhase::Adding | MemberPhase::Joining(_) if admits_by_itself => return None,
             MemberPhase::Adding => {
                 MembershipChange::Add { member: number, peer_url: member.peer_url.clone() }
             }

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use super::EnsembleSight;
 use crate::decide::placement::quorum::{VoterState, quorum};
 use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, RemovalReason};
-use crate::records::member::{MemberState, Membership};
+use crate::records::member::{MemberState, Membership, store_name};
 use crate::records::probes::StoreMember;
 use crate::words::counter::MemberNumber;
 use crate::words::time::{Span, Timestamp};
@@ -67,6 +67,9 @@ impl EnsembleSight<'_> {
                 let id = working.membership.as_ref()?.own_id.clone();
                 Some(self.votes(member, id))
             }
+            MemberPhase::Adding if members.service.admits_by_itself() => {
+                self.joins_by_itself(members, number, member)
+            }
             MemberPhase::Adding => {
                 let (_, list) = self.executor(members, None)?;
                 let (id, _) = entry(members, list, &member.peer_url)?;
@@ -77,6 +80,10 @@ impl EnsembleSight<'_> {
                 let id = member.store_id.clone()?;
                 let (_, list) = self.executor(members, None)?;
                 list.members.get(&id).filter(|entry| entry.votes)?;
+                // Whoever is let in by itself is listed before it has taken part in a quorum.
+                if members.service.admits_by_itself() && state != Some(MemberState::Working) {
+                    return None;
+                }
                 Some(self.votes(member, id))
             }
             MemberPhase::Voting if self.is_uncounted(members, number, member) => {
@@ -98,6 +105,20 @@ impl EnsembleSight<'_> {
                 (is_clean && !self.is_listed(members, number, member)).then_some(Advance::Forgotten)
             }
         }
+    }
+
+    /// A member joins that nobody adds: it is told of those that the store has.
+    fn joins_by_itself(
+        &self,
+        members: &EnsembleMembers,
+        number: MemberNumber,
+        member: &Member,
+    ) -> Option<Advance> {
+        let (_, list) = self.executor(members, None)?;
+        let mut all = initial(members, list, number)?;
+        all.insert(number, member.peer_url.clone());
+        let store_id = Some(store_name(&members.ensemble, number));
+        Some(Advance::To(Member { phase: MemberPhase::Joining(all), store_id, ..member.clone() }))
     }
 
     fn votes(&self, member: &Member, id: String) -> Advance {

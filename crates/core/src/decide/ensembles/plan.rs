@@ -66,7 +66,9 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
     places = replace::leaving(Cow::Owned(places), of, &voters).into_owned();
     let matching = places.values().filter(|place| place.matches).count();
     let wanted = match &ensemble.service {
-        EnsembleService::Etcd(_) => quorum::wanted(ensemble.size, &places, &voters),
+        EnsembleService::Etcd(_) | EnsembleService::Ceph(_) => {
+            quorum::wanted(&QuorumSpec::of(ensemble), &places, &voters)
+        }
         EnsembleService::Redis(_) => sight.wanted_instances(&places, of),
         EnsembleService::Independent(_) => IndependentSpec::of(ensemble).wanted(),
     };
@@ -81,7 +83,7 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
         return EnsemblePlan { wanted, steps: Vec::new(), waiting: Some(waiting), refusals };
     }
     let (steps, waiting) = match &ensemble.service {
-        EnsembleService::Etcd(_) => {
+        EnsembleService::Etcd(_) | EnsembleService::Ceph(_) => {
             let reason = |number, reason| replace::reason(of, number, reason);
             let spec = QuorumSpec::of(ensemble);
             let (steps, end) = play(&spec, places, (voters, of.last), (now, reason));

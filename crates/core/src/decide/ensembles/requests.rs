@@ -10,7 +10,7 @@ use super::candidates::{candidates, without_refusing};
 use super::replace::has_room;
 use super::verdict::nodes;
 use crate::decide::placement::CandidateNodes;
-use crate::decide::placement::quorum::{self, VoterState, Voters, quorum};
+use crate::decide::placement::quorum::{self, QuorumSpec, VoterState, Voters, quorum};
 use crate::records::annotation::Annotation;
 use crate::records::ensemble::{Ensemble, EnsembleMode};
 use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
@@ -66,7 +66,7 @@ pub fn replace_refusal(
     }
     let places = candidates(fleet, ensemble);
     let places = without_refusing(&places, members);
-    let is_surplus = voters.len() > quorum::wanted(ensemble.size, &places, &voters);
+    let is_surplus = voters.len() > quorum::wanted(&QuorumSpec::of(ensemble), &places, &voters);
     let has_room = has_room(ensemble.name.as_str(), &places, &voters);
     (is_working(&number) && !is_surplus && !has_room).then(|| no_room(&places, &voters))
 }

@@ -13,7 +13,9 @@ use proptest::prelude::*;
 use self::model::{Act, Installation};
 use super::EnsembleStep;
 use crate::decide::placement::quorum::{QuorumStep, QuorumWait};
-use crate::records::ensemble::{EnsembleMode, EnsembleSize};
+use crate::records::ensemble::{CephSettings, EnsembleMode, EnsembleService, EnsembleSize};
+
+const CEPH: EnsembleService = EnsembleService::Ceph(CephSettings { port: 3300 });
 
 #[test]
 fn the_first_member_serves_before_the_second_is_added_and_each_votes_before_the_next() {
@@ -283,6 +285,30 @@ fn a_change_that_has_begun_is_not_made_while_the_ensemble_is_not_managed() {
     assert_eq!(installation.store.voters(), 1);
 }
 
+#[test]
+fn a_member_that_joins_by_itself_does_so_before_the_one_leaves_whose_place_it_takes() {
+    let mut installation = Installation::of(5, EnsembleSize::Quorum, CEPH);
+    installation.settle();
+    assert_eq!((installation.store.voters(), installation.bootstraps), (3, 1));
+    let (first, member) = installation.members.members.first_key_value().expect("it has members");
+    let (first, node) = (*first, member.node.clone());
+    installation.cut_node(&node, true);
+    installation.pass(29);
+    assert_eq!(installation.members.last.get(), 3, "it may be back");
+    let mut most = 0;
+    for _ in 0..60 {
+        installation.pass(1);
+        most = most.max(installation.store.voters());
+        assert!(installation.store.working() >= 2);
+    }
+    let after = &installation.members.members;
+    assert!(most == 4 && installation.store.voters() == 3, "{after:?}");
+    assert!(after[&first].phase.as_str() == "removed", "its node is to stop it: {after:?}");
+    installation.cut_node(&node, false);
+    installation.settle();
+    assert_eq!((installation.store.working(), installation.members.last.get()), (3, 4));
+}
+
 fn acts() -> impl Strategy<Value = Vec<Act>> {
     let node = 0_usize..7;
     let act = prop_oneof![
@@ -305,6 +331,25 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 }
 
 proptest! {
+    /// The same where members join by themselves: it is founded once, and once all is well, all are there.
+    #[test]
+    fn histories_of_members_that_join_by_themselves_come_to_rest(nodes in 1_usize..7, acts in acts()) {
+        let mut installation = Installation::of(nodes, EnsembleSize::Number(3), CEPH);
+        for act in acts.iter().filter(|act| !matches!(act, Act::Restart)) {
+            installation.act(act);
+        }
+        if installation.is_lost() {
+            let is_taken = |act: &Act| matches!(act, Act::Wipe(_) | Act::Decommission(_));
+            prop_assert!(acts.iter().any(is_taken), "it is lost by our own hand: {:?}", installation);
+            return Ok(());
+        }
+        installation.mend();
+        installation.settle();
+        prop_assert_eq!(installation.store.working(), installation.wanted(), "{:?}", installation);
+        prop_assert!(installation.bootstraps <= 1);
+        prop_assert_eq!(installation.decide().members, installation.members, "at rest nothing is written");
+    }
+
     /// Whatever nodes do, the store is founded once, no number is given twice, and no data are set aside that the store counts on: it is
     /// lost only with data that a disk or a person took. Once all is well, all members are there, and nothing is written any more.
     #[test]

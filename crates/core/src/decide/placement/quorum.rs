@@ -1,6 +1,6 @@
 //! The next change of an ensemble whose members vote, such as etcd: one at a time, each caught up before the next, and never one by which
-//! fewer vote than a quorum needs. A voter that is dead is removed before another one is added, since every add is refused while a voter
-//! is unreachable; one that is alive is removed only after its replacement votes.
+//! fewer vote than a quorum needs. A voter that is alive is removed only after its replacement votes; whether one that is dead is removed before
+//! or after that depends on the store.
 
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -56,6 +56,18 @@ pub struct QuorumSpec {
     pub failover_after: Span,
     /// How long a new one may take until it votes.
     pub join_within: Span,
+    /// When a member that is dead is removed.
+    pub replaces: ReplaceOrder,
+}
+
+/// When a member that is dead is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplaceOrder {
+    /// Before another one is added: the store refuses every add while a voter is unreachable.
+    RemoveFirst,
+    /// After another one has joined, which the store takes at any time with a quorum. So at no time more members have to work than without
+    /// that change, and one that comes back meanwhile is no loss.
+    JoinFirst,
 }
 
 impl QuorumSpec {
@@ -67,6 +79,10 @@ impl QuorumSpec {
             size: ensemble.size,
             failover_after: ensemble.failover_after,
             join_within: ensemble.join_within,
+            replaces: match ensemble.service.admits_by_itself() {
+                true => ReplaceOrder::JoinFirst,
+                false => ReplaceOrder::RemoveFirst,
+            },
         }
     }
 }
@@ -133,7 +149,7 @@ pub fn next_step(spec: &QuorumSpec, places: &CandidateNodes, members: &Voters, n
     if voters > 0 && working < quorum(voters) {
         return QuorumStep::Wait(QuorumWait::QuorumLost { working, voters, silent });
     }
-    let wanted = wanted(spec.size, places, members);
+    let wanted = wanted(spec, places, members);
     if voters > wanted {
         return shrink(places, &placed, &silent);
     }
@@ -153,8 +169,19 @@ pub fn next_step(spec: &QuorumSpec, places: &CandidateNodes, members: &Voters, n
 
 /// How many members there are to be now, at least one.
 #[must_use]
-pub fn wanted(size: EnsembleSize, places: &CandidateNodes, members: &Voters) -> usize {
-    super::wanted(size, places, &placed(members))
+pub fn wanted(spec: &QuorumSpec, places: &CandidateNodes, members: &Voters) -> usize {
+    let placed = placed(members);
+    match (spec.size, spec.replaces) {
+        // Of an even number, which bears no more failures than one fewer, one has taken the place of another that is yet to leave.
+        (EnsembleSize::Quorum, ReplaceOrder::JoinFirst) => {
+            let nodes = places.values().filter(|place| place.matches).count();
+            let kept = placed.len().saturating_sub(usize::from(placed.len().is_multiple_of(2)));
+            spec.size.wanted(nodes, kept).max(1)
+        }
+        (EnsembleSize::Number(_), _) | (EnsembleSize::Quorum, ReplaceOrder::RemoveFirst) => {
+            super::wanted(spec.size, places, &placed)
+        }
+    }
 }
 
 /// How many members are on nodes that they are to leave.
@@ -228,12 +255,14 @@ fn replace(
     let reason = |member| {
         if is_known(member) { RemovalReason::Dead } else { RemovalReason::Decommissioned }
     };
-    let step = silent.into_iter().find_map(|(until, member)| {
-        if now < until {
-            Some(QuorumStep::Wait(QuorumWait::Silent { member, until }))
-        } else {
-            has_room(member).then_some(QuorumStep::Remove(member, reason(member)))
-        }
+    let other = match spec.replaces {
+        ReplaceOrder::JoinFirst => next_node(&spec.name, places, &placed(members)),
+        ReplaceOrder::RemoveFirst => None,
+    };
+    let step = silent.into_iter().find_map(|(until, member)| match other {
+        _ if now < until => Some(QuorumStep::Wait(QuorumWait::Silent { member, until })),
+        Some(node) => Some(QuorumStep::Add(node.clone())),
+        None => has_room(member).then_some(QuorumStep::Remove(member, reason(member))),
     });
     // Without a node for another one nothing is gained by a removal.
     Some(step.unwrap_or(QuorumStep::Wait(QuorumWait::NoRoom { missing })))

@@ -4,7 +4,7 @@ use std::vec::Vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::records::ensemble::{EnsembleService, EtcdSettings};
+use crate::records::ensemble::{CephSettings, EnsembleService, EtcdSettings};
 use crate::records::ensemble_snapshots::SnapshotOrder;
 
 fn ensemble() -> EnsembleName {
@@ -142,6 +142,22 @@ fn a_member_with_data_is_started_with_them_once_the_others_were_asked() {
         node.standing = Standing::Listed;
         assert_eq!(node.plan(), MemberStep::Start(StartWith::Data));
     }
+}
+
+#[test]
+fn a_member_that_joins_by_itself_is_started_before_anybody_counts_it_and_after_any_end() {
+    let mut node = Node::with(MemberTask::Run(join(&[1, 3])), MemberData::Present);
+    node.order.service = EnsembleService::Ceph(CephSettings { port: 3300 });
+    node.standing = Standing::NotListed;
+    assert_eq!(node.plan(), MemberStep::Start(StartWith::Data));
+    node.order.task = MemberTask::Run(MemberStart::Again);
+    assert!(node.reason(MemberState::Failed).contains("the store does not count it any more"));
+    // It was told to end, as all others may have been: then none of them can say anything.
+    node.process = ended(Some(0), true);
+    node.standing = Standing::NotAsked;
+    assert_eq!(node.plan(), MemberStep::Ask);
+    node.standing = Standing::Unknown;
+    assert_eq!(node.plan(), MemberStep::Start(StartWith::Data));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use bellwether_api::paths;
 use bellwether_api::v1::access::{Joined, Renew};
 use bellwether_api::v1::ensemble::certificates::{MemberCertificateRequest, MemberCertificates};
+use bellwether_api::v1::ensemble::keys::{MemberKeys, MemberKeysRequest};
 use bellwether_api::v1::ensemble::reports::NodeMembers;
 use bellwether_api::v1::facts::{NodeFacts, RequestedRescan};
 use bellwether_api::v1::failure::Failures;
@@ -113,6 +114,15 @@ pub(super) fn facts(routes: Routes) -> Routes {
                 "Issue the certificates of the member that a node has of an ensemble",
             ),
             nodes::certify_member,
+        )
+        .add::<MemberKeysRequest, MemberKeys, _, _>(
+            route(
+                Post,
+                paths::MEMBER_KEYS,
+                RequiredAccess::OwnNode,
+                "Get the keys of the member that a node has of an ensemble",
+            ),
+            nodes::member_keys,
         )
 }
 

@@ -14,7 +14,7 @@ use crate::decide::placement::quorum::{QuorumStep, quorum};
 use crate::decide::placement::{CandidateNode, CandidateNodes};
 use crate::records::annotation::Annotation;
 use crate::records::ensemble::{Ensemble, EnsembleMode, EnsembleService, EnsembleSize, EtcdSettings};
-use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
+use crate::records::ensemble_members::EnsembleMembers;
 use crate::records::ensemble_snapshots::SnapshotReport;
 use crate::records::member::{KnownMember, MemberOrder, MemberStart, MemberTask};
 use crate::words::counter::{EnsembleRevision, MemberNumber};
@@ -99,11 +99,16 @@ pub(super) struct Installation {
 impl Installation {
     pub(super) fn new(nodes: usize, size: EnsembleSize) -> Self {
         let settings = EtcdSettings { client_port: 2379, peer_port: 2380, tls: true };
+        Self::of(nodes, size, EnsembleService::Etcd(settings))
+    }
+
+    pub(super) fn of(nodes: usize, size: EnsembleSize, service: EnsembleService) -> Self {
+        let admits_by_itself = service.admits_by_itself();
         let annotation = Annotation::of("ann".parse().unwrap(), Timestamp::EPOCH);
         let ensemble = Ensemble {
             name: "db".parse().unwrap(),
             revision: EnsembleRevision::new(1),
-            service: EnsembleService::Etcd(settings),
+            service,
             size,
             filter: Selector::all(),
             spread: None,
@@ -121,7 +126,7 @@ impl Installation {
                 Timestamp::from_millis(1),
             ),
             ensemble,
-            store: Store::default(),
+            store: Store { admits_by_itself, ..Store::default() },
             bootstraps: 0,
             now: 100,
             hosts: (0..nodes).map(|n| (format!("n-{n}").parse().unwrap(), Host::default())).collect(),
@@ -193,14 +198,6 @@ impl Installation {
         }
     }
 
-    /// A person wants another member in the place of that of a node, if it votes.
-    pub(super) fn ask_for_another(&mut self, node: &NodeName) {
-        let asked = Annotation::of("ann".parse().unwrap(), self.at());
-        let member = self.members.of_node(node).filter(|(_, member)| member.phase == MemberPhase::Voting);
-        let number = member.map(|(number, _)| number);
-        self.members.requests.replace.extend(number.map(|number| (number, asked)));
-    }
-
     /// All that can be mended is, and nobody wants what no node can have.
     pub(super) fn mend(&mut self) {
         for host in self.hosts.values_mut() {
@@ -210,11 +207,6 @@ impl Installation {
         if self.hosts.len() <= self.wanted() {
             self.members.requests.replace.clear();
         }
-    }
-
-    /// A person founds the store anew from the member of this node.
-    pub(super) fn found_anew(&mut self, node: &NodeName) {
-        self.store.entries.retain(|_, entry| entry.node == *node);
     }
 
     /// Whether no quorum of the store can ever come back.
@@ -349,6 +341,18 @@ impl Installation {
         match &order.task {
             MemberTask::Prepare => {}
             MemberTask::Leave => host.directory = None,
+            // Such a store takes whoever runs, wherever it has a quorum.
+            MemberTask::Run(MemberStart::Join(_))
+                if self.store.admits_by_itself && was_started == has_data =>
+            {
+                let is_let_in = listed.is_none() && self.store.has_quorum() && host.is_heard();
+                host.directory = Some((order.number, true, true));
+                host.is_running = !host.is_broken && (listed.is_some() || is_let_in);
+                if host.is_running && is_let_in {
+                    let (node, url) = (name.clone(), url(name));
+                    self.store.insert(Entry { node, url, number: order.number, votes: true });
+                }
+            }
             MemberTask::Run(_) if has_data => host.is_running = listed.is_some() && !host.is_broken,
             MemberTask::Run(MemberStart::First) if !was_started => {
                 assert!(!founded, "a second store is founded beside one that has data");

@@ -11,8 +11,8 @@ use crate::decide::placement::CandidateNode;
 const FAILOVER: Span = Span::from_secs(30);
 const JOIN: Span = Span::from_secs(60);
 
-fn spec(size: EnsembleSize) -> QuorumSpec {
-    QuorumSpec { name: "db".to_string(), size, failover_after: FAILOVER, join_within: JOIN }
+fn spec(size: EnsembleSize, replaces: ReplaceOrder) -> QuorumSpec {
+    QuorumSpec { name: "db".to_string(), size, failover_after: FAILOVER, join_within: JOIN, replaces }
 }
 
 fn at(second: u64) -> Timestamp {
@@ -33,13 +33,17 @@ struct Model {
 
 impl Model {
     fn new(nodes: usize, size: EnsembleSize) -> Self {
+        Self::of(nodes, spec(size, ReplaceOrder::RemoveFirst))
+    }
+
+    fn of(nodes: usize, spec: QuorumSpec) -> Self {
         let place = |number: usize| {
             let domain = Some(format!("rack-{}", number % 3));
             let name = format!("n-{number}").parse().unwrap();
             (name, CandidateNode { domain, matches: true, ..CandidateNode::default() })
         };
         Self {
-            spec: spec(size),
+            spec,
             places: (0..nodes).map(place).collect(),
             members: Voters::new(),
             silent: BTreeMap::new(),
@@ -105,7 +109,9 @@ impl Model {
             QuorumStep::Add(node) => {
                 assert!(has_quorum && under_way == 0 && self.places[node].is_eligible());
                 assert!(self.members.values().all(|voter| voter.node != *node));
-                assert!(self.members.values().all(|voter| !voter.is_silent()), "the store would refuse");
+                let is_taken = self.spec.replaces == ReplaceOrder::JoinFirst
+                    || self.members.values().all(|voter| !voter.is_silent());
+                assert!(is_taken, "the store would refuse");
                 self.last = self.last.next();
                 let joining = VoterState::Joining { since: at(self.now) };
                 self.members.insert(self.last, Voter { node: node.clone(), state: joining });
@@ -176,6 +182,32 @@ fn of_three_one_that_is_silent_is_replaced_after_its_time_and_exactly_once() {
     model.is_back(&voter.node);
     assert_eq!(model.settle(), QuorumStep::Rest, "who comes back is no member any more");
     assert_eq!(model.voters(), 3);
+}
+
+#[test]
+fn where_a_store_takes_members_at_any_time_one_that_is_silent_leaves_after_another_one_has_joined() {
+    for size in [EnsembleSize::Number(3), EnsembleSize::Quorum] {
+        let mut model = Model::of(4, spec(size, ReplaceOrder::JoinFirst));
+        model.settle();
+        let (first, voter) =
+            model.members.first_key_value().map(|(number, voter)| (*number, voter.clone())).unwrap();
+        model.falls_silent(&voter.node);
+        model.now += 30;
+        assert!(matches!(model.act(), QuorumStep::Add(_)));
+        assert_eq!(model.act(), QuorumStep::Wait(QuorumWait::Joining(MemberNumber::new(4))));
+        model.joins();
+        let gone = QuorumStep::Remove(first, RemovalReason::Surplus);
+        assert_eq!(model.act(), gone);
+        assert_eq!((model.settle(), model.working(), model.voters()), (QuorumStep::Rest, 3, 3));
+        // Without another node its own gets the next one, after it was removed.
+        let second = model.members.values().next().map(|voter| voter.node.clone()).unwrap();
+        model.falls_silent(&second);
+        model.places.get_mut(&second).unwrap().refusal = None;
+        model.places.get_mut(&voter.node).unwrap().refusal = Some("it is away".to_string());
+        model.now += 30;
+        let dead = model.step();
+        assert!(matches!(dead, QuorumStep::Remove(_, RemovalReason::Dead)), "{dead:?}");
+    }
 }
 
 #[test]
@@ -288,9 +320,10 @@ proptest! {
     fn no_history_loses_the_quorum_by_our_own_hand(
         nodes in 1_usize..8,
         size in prop_oneof![Just(EnsembleSize::Quorum), (1_u32..6).prop_map(EnsembleSize::Number)],
+        replaces in prop_oneof![Just(ReplaceOrder::RemoveFirst), Just(ReplaceOrder::JoinFirst)],
         acts in proptest::collection::vec(act(), 1..60),
     ) {
-        let mut model = Model::new(nodes, size);
+        let mut model = Model::of(nodes, spec(size, replaces));
         for act in acts {
             match act {
                 Act::Silent(node) => model.falls_silent(&model.node(node)),

@@ -5,6 +5,7 @@ use std::vec::Vec;
 
 use super::{Host, Installation, url};
 use crate::records::annotation::Annotation;
+use crate::records::ensemble_members::MemberPhase;
 use crate::records::ensemble_requests::RestartRequest;
 use crate::records::ensemble_snapshots::{SnapshotContent, SnapshotReport};
 use crate::records::member::{KnownMember, MemberOrder, MemberReport, MemberState, MemberTask};
@@ -65,6 +66,19 @@ impl Installation {
 }
 
 impl Installation {
+    /// A person wants another member in the place of that of a node, if it votes.
+    pub(in super::super) fn ask_for_another(&mut self, node: &NodeName) {
+        let asked = Annotation::of("ann".parse().unwrap(), self.at());
+        let member = self.members.of_node(node).filter(|(_, member)| member.phase == MemberPhase::Voting);
+        let number = member.map(|(number, _)| number);
+        self.members.requests.replace.extend(number.map(|number| (number, asked)));
+    }
+
+    /// A person founds the store anew from the member of this node.
+    pub(in super::super) fn found_anew(&mut self, node: &NodeName) {
+        self.store.entries.retain(|_, entry| entry.node == *node);
+    }
+
     /// A person wants all members restarted.
     pub(in super::super) fn ask_for_restart(&mut self) {
         let annotation = Annotation::of("ann".parse().unwrap(), self.at());
@@ -97,6 +111,11 @@ impl Installation {
 }
 
 impl Host {
+    /// Whether others reach it.
+    pub(super) const fn is_heard(&self) -> bool {
+        self.cut_since.is_none() && !self.is_suspect
+    }
+
     /// Takes the snapshot that is ordered, if its member runs; one that lacks something cannot.
     pub(super) fn take_snapshot(&mut self, order: &MemberOrder) {
         let Some(id) = order.snapshots.take.filter(|_| self.is_running) else { return };

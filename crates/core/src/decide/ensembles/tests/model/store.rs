@@ -5,7 +5,7 @@ use std::format;
 use std::string::{String, ToString};
 
 use crate::decide::placement::quorum::quorum;
-use crate::records::member::{Membership, MembershipChange};
+use crate::records::member::{Membership, MembershipChange, store_name};
 use crate::records::probes::StoreMember;
 use crate::words::counter::MemberNumber;
 use crate::words::name::NodeName;
@@ -21,8 +21,10 @@ pub(super) struct Entry {
 /// The store.
 #[derive(Debug, Default)]
 pub(in super::super) struct Store {
+    /// Whether who runs is a member at once, under the name that it was given.
+    pub(super) admits_by_itself: bool,
     pub(super) entries: BTreeMap<String, Entry>,
-    given: u64,
+    pub(super) given: u64,
     /// By id: whether it answers.
     pub(super) alive: BTreeSet<String>,
     /// Id of the member that leads.
@@ -104,7 +106,10 @@ impl Store {
 
     pub(super) fn insert(&mut self, entry: Entry) -> String {
         self.given += 1;
-        let id = format!("{:x}", self.given);
+        let id = match self.admits_by_itself {
+            true => store_name(&"db".parse().unwrap(), entry.number),
+            false => format!("{:x}", self.given),
+        };
         self.entries.insert(id.clone(), entry);
         id
     }
