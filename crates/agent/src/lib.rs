@@ -38,3 +38,4 @@ pub mod run;
 mod secret_cache;
 mod service;
 pub mod status;
+pub mod users;

@@ -10,7 +10,7 @@ use super::context::CatalogueContext;
 use super::format;
 use super::shared::FileContext;
 use super::state::FileState;
-use crate::apply::files::{self, FileJournal};
+use crate::apply::files::{self, FileAttributes, FileJournal, owner};
 use crate::apply::template;
 use crate::config::files::{CatalogueFile, FileForm};
 use crate::disk::off_runtime;
@@ -53,7 +53,7 @@ async fn replace(
     let (of, context) = (file.clone(), context.clone());
     let staged = off_runtime(&shared.tasks, move || {
         let text = text(&of, &context)?;
-        files::stage(&of.path, of.mode, &text)
+        files::stage(&of.path, FileAttributes { mode: of.mode, owner: owner(of.owner.as_ref())? }, &text)
     });
     let Some(staged) = staged.await? else { return Ok(false) };
     if let Some(check) = &file.check
