@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 mod command_exit;
 pub(crate) mod detached;
+mod escaped;
 pub(crate) mod exec;
 pub(crate) mod files;
 pub(crate) mod former;

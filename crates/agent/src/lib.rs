@@ -33,6 +33,7 @@ mod param_cache;
 mod probe;
 mod provision;
 pub mod reload;
+pub mod renderer;
 mod report_board;
 pub mod run;
 mod secret_cache;

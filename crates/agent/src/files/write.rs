@@ -14,7 +14,8 @@ use crate::apply::files::{self, FileAttributes, FileJournal, owner};
 use crate::apply::template;
 use crate::config::files::{CatalogueFile, FileForm};
 use crate::disk::off_runtime;
-use bellwether_api::template::{MAX_TEXT_BYTES, draw};
+use crate::renderer::draw;
+use bellwether_api::template::MAX_TEXT_BYTES;
 
 /// The reason given for an undefined variable of a template.
 const UNDEFINED: &str =

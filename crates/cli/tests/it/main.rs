@@ -84,6 +84,7 @@ mod story_slots;
 mod story_stale;
 mod story_store;
 mod story_task_lists;
+mod story_templates;
 mod story_undo;
 mod story_workflows;
 mod written;
