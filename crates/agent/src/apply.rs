@@ -18,6 +18,7 @@ pub(crate) mod output;
 pub(crate) mod part;
 mod pidfd;
 pub(crate) mod process;
+pub(crate) mod process_log;
 pub(crate) mod process_stat;
 pub(crate) mod render;
 pub(crate) mod template;

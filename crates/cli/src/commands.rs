@@ -31,6 +31,7 @@ mod own_agent;
 mod param;
 mod pause;
 mod policy;
+mod process_log;
 mod profile;
 mod reaction;
 mod role;

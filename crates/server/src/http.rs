@@ -44,6 +44,7 @@ mod pauses;
 mod plan;
 mod probes;
 mod problem;
+mod process_logs;
 mod profiles;
 mod reactions;
 mod readable;

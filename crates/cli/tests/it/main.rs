@@ -63,6 +63,7 @@ mod story_outage;
 mod story_outputs;
 mod story_outside_managers;
 mod story_probes;
+mod story_process_logs;
 mod story_profile;
 mod story_puppet;
 mod story_race;
