@@ -39,4 +39,5 @@ pub mod run;
 mod secret_cache;
 mod service;
 pub mod status;
+pub mod support;
 pub mod users;

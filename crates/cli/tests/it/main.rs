@@ -39,6 +39,7 @@ mod story_clusters;
 mod story_conditions;
 mod story_cut_off;
 mod story_databases;
+mod story_doctor;
 mod story_ensemble_replaced;
 mod story_ensemble_restarted;
 mod story_ensemble_snapshots;
