@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 mod command_exit;
 pub(crate) mod detached;
+mod escaped;
 pub(crate) mod exec;
 pub(crate) mod files;
 pub(crate) mod former;
@@ -17,6 +18,7 @@ pub(crate) mod output;
 pub(crate) mod part;
 mod pidfd;
 pub(crate) mod process;
+pub(crate) mod process_log;
 pub(crate) mod process_stat;
 pub(crate) mod render;
 pub(crate) mod template;

@@ -1,6 +1,7 @@
 //! Checks: probed continuously, one task each; hysteresis turns the results into the health of an entity.
 
 mod exec;
+mod failure;
 mod http;
 mod tcp;
 
@@ -8,6 +9,7 @@ use std::collections::BTreeMap;
 
 use bellwether_core::local::delay;
 use bellwether_core::local::health::{CheckHistory as Folded, CheckVerdict};
+use bellwether_core::records::evidence::Evidence;
 use bellwether_core::words::name::CheckName;
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_rt::clock::Clock;
@@ -20,6 +22,7 @@ use crate::apply::CommandFacts;
 use crate::apply::output::one_line;
 use crate::check_store::StoredCheck;
 use crate::config::recipe::{CheckRecipe, Probe};
+use failure::ProbeFailure;
 
 /// Longest message of a failing check, in bytes.
 const MAX_MESSAGE_BYTES: usize = 256;
@@ -32,6 +35,8 @@ pub(crate) struct EntityChecks {
     requests: watch::Sender<u64>,
     /// The newest request that each check passed after.
     answers: watch::Receiver<BTreeMap<CheckName, u64>>,
+    /// What was said by the last probe of each check that failed.
+    said: watch::Receiver<BTreeMap<CheckName, String>>,
     level: Tasks,
 }
 
@@ -76,6 +81,7 @@ impl EntityChecks {
         let (requests, requested) = watch::channel(0);
         let unanswered = checks.keys().map(|name| (name.clone(), 0)).collect();
         let (answered, answers) = watch::channel(unanswered);
+        let (heard, said) = watch::channel(BTreeMap::new());
         for (name, check) in checks {
             let asking = CheckTask {
                 name: name.clone(),
@@ -85,11 +91,23 @@ impl EntityChecks {
                 folded: sender.clone(),
                 requested: requested.clone(),
                 answered: answered.clone(),
+                heard: heard.clone(),
                 seed,
             };
             level.spawn("check", asking.run(level.clone()));
         }
-        Self { folded, requests, answers, level }
+        Self { folded, requests, answers, said, level }
+    }
+
+    /// Evidence of failing checks with what the first of them said: the beginning of a response, or the end of an output.
+    pub(crate) fn with_said(&self, evidence: Evidence) -> Evidence {
+        let Some(first) = evidence.failing_checks.first().filter(|_| evidence.tail.is_empty()) else {
+            return evidence;
+        };
+        let said = self.said.borrow();
+        let found = said.iter().find(|(name, _)| name.as_str() == first);
+        let tail = found.map(|(_, said)| said.clone()).unwrap_or_default();
+        Evidence { tail, ..evidence }
     }
 
     /// Asks every check at once, whenever its next turn is. Returns the number of the request.
@@ -149,6 +167,7 @@ struct CheckTask {
     folded: watch::Sender<BTreeMap<CheckName, Folded>>,
     requested: watch::Receiver<u64>,
     answered: watch::Sender<BTreeMap<CheckName, u64>>,
+    heard: watch::Sender<BTreeMap<CheckName, String>>,
     seed: u64,
 }
 
@@ -187,19 +206,23 @@ impl CheckTask {
     }
 
     /// Asks; a failure during a standstill says nothing, and it asks once more.
-    async fn ask_observed(&self) -> Result<Option<String>, String> {
+    async fn ask_observed(&self) -> Result<Option<String>, ProbeFailure> {
         let mut limit = TimeLimit::new(self.check.timeout.to_duration());
         let result = limit.count_during(self.ask()).await;
         if result.is_err() && limit.standstills() > 0 { self.ask().await } else { result }
     }
 
-    async fn ask(&self) -> Result<Option<String>, String> {
+    async fn ask(&self) -> Result<Option<String>, ProbeFailure> {
         ask(&self.check.probe, &self.facts, self.check.timeout).await
     }
 
-    fn fold(&self, result: Result<Option<String>, String>) {
+    fn fold(&self, result: Result<Option<String>, ProbeFailure>) {
+        self.heard.send_modify(|said| match &result {
+            Ok(_) => drop(said.remove(&self.name)),
+            Err(failure) => drop(said.insert(self.name.clone(), failure.said.clone())),
+        });
         let result = result.map(|warning| warning.map(|warning| one_line(&warning, MAX_MESSAGE_BYTES)));
-        let result = result.map_err(|message| one_line(&message, MAX_MESSAGE_BYTES));
+        let result = result.map_err(|failure| one_line(&failure.message, MAX_MESSAGE_BYTES));
         let now = self.clock.now();
         self.folded.send_if_modified(|all| {
             let before = all.remove(&self.name).unwrap_or_default();
@@ -221,13 +244,13 @@ pub(crate) async fn ask(
     probe: &Probe,
     facts: &CommandFacts,
     timeout: Span,
-) -> Result<Option<String>, String> {
+) -> Result<Option<String>, ProbeFailure> {
     let limit = timeout.to_duration();
     let asked = async {
         match probe {
             Probe::Exec { command, warning } => exec::ask(command, *warning, facts, limit).await,
-            Probe::Http { authority, path, status } => http::ask(authority, path, *status).await,
-            Probe::Tcp { authority } => tcp::ask(authority).await,
+            Probe::Http { authority, path, status } => http::ask((authority, path), *status, limit).await,
+            Probe::Tcp { authority } => tcp::ask(authority).await.map_err(ProbeFailure::from),
         }
     };
     match probe {
@@ -235,7 +258,7 @@ pub(crate) async fn ask(
         Probe::Exec { .. } => asked.await,
         Probe::Http { .. } | Probe::Tcp { .. } => match observed::timeout(limit, asked).await {
             Ok(result) => result,
-            Err(_) => Err(format!("no answer within {timeout}")),
+            Err(_) => Err(format!("no answer within {timeout}").into()),
         },
     }
 }

@@ -124,6 +124,33 @@ impl Identity {
     }
 }
 
+/// The certificate of a node, and its key's file, to be looked at.
+#[derive(Debug, Clone)]
+pub struct NodeCertificate {
+    /// Since when it is valid, by this node's clock.
+    pub issued: Timestamp,
+    /// The end of its validity.
+    pub expires: Timestamp,
+    /// The authority's certificate, PEM.
+    pub ca: String,
+    /// The file with the key.
+    pub key: PathBuf,
+}
+
+/// The certificate in a data directory; `None` if the node has not joined.
+///
+/// # Errors
+/// [`IdentityError`].
+pub fn certificate(data_dir: &Path) -> Result<Option<NodeCertificate>, IdentityError> {
+    let identity = Identity::load(data_dir)?;
+    Ok(identity.map(|Identity { issued_at, expires_at, ca, .. }| NodeCertificate {
+        issued: issued_at,
+        expires: expires_at,
+        ca,
+        key: data_dir.join(KEY),
+    }))
+}
+
 /// The key of an earlier, interrupted join: with the same key, a repeated join is the same request.
 pub(crate) fn kept_key(data_dir: &Path) -> Result<Option<Secret>, IdentityError> {
     Ok(read(&data_dir.join(KEY))?.map(Secret::new))

@@ -39,14 +39,9 @@ struct CachedSecrets {
 impl SecretCache {
     /// The secrets of a data directory; what it lacks is fetched from `source`.
     pub(crate) fn new(data_dir: &Path, source: ParamSource, tasks: Tasks) -> Self {
-        let dir = data_dir.join("secrets");
         // A process may print what the agent read in a former life.
-        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
-            if let Some(form) = read(&entry.path()) {
-                hidden::remember(form.secrets.values.values());
-            }
-        }
-        Self { dir, source, tasks }
+        remember(data_dir);
+        Self { dir: data_dir.join("secrets"), source, tasks }
     }
 
     /// The secrets of these keys of sets of params, from disk or else from the control plane.
@@ -87,6 +82,15 @@ impl SecretCache {
         let done = self.tasks.spawn_blocking(work).await;
         let done = done.unwrap_or_else(|error| Err(io::Error::other(error)));
         done.map_err(|error| format!("cannot keep secrets in {}: {error}", self.dir.display()))
+    }
+}
+
+/// Has the secrets of a data directory masked in what is shown from now on.
+pub(crate) fn remember(data_dir: &Path) {
+    for entry in fs::read_dir(data_dir.join("secrets")).into_iter().flatten().flatten() {
+        if let Some(form) = read(&entry.path()) {
+            hidden::remember(form.secrets.values.values());
+        }
     }
 }
 

@@ -1,5 +1,9 @@
 //! Route strings, which are defined only here. `{…}` are path parameters.
 
+mod percent;
+
+pub use percent::encode;
+
 /// Header by which a node makes a request of a job that it runs: `RUN/INDEX`. The request has the rights of that job, and no others.
 pub const ACTING_JOB: &str = "bellwether-job";
 /// Header by which a node acts for a logical node that it hosts, with that one's name.
@@ -143,6 +147,8 @@ pub const NODE_STATUS: &str = "/v1/namespaces/{ns}/nodes/{node}/statuses/{catego
 pub const FAILURES: &str = "/v1/namespaces/{ns}/failures";
 /// Stored logs of a node's failed runs.
 pub const NODE_LOGS: &str = "/v1/namespaces/{ns}/nodes/{node}/logs";
+/// The output of the process of an entity, as its node has it; blocking with `?offset=&wait=`.
+pub const PROCESS_LOG: &str = "/v1/namespaces/{ns}/nodes/{node}/processes/{entity}/logs";
 /// Stored log of a node's last failed run of one category and entity.
 pub const NODE_LOG: &str = "/v1/namespaces/{ns}/nodes/{node}/logs/{category}/{entity}";
 /// On the agent's socket, like all paths below `/v1/agent/`: state of the agent.
@@ -371,20 +377,6 @@ pub fn fill(route: &str, values: &[&str]) -> String {
         }
     });
     parts.collect::<Vec<_>>().join("/")
-}
-
-/// Percent-encodes everything except unreserved characters (RFC 3986).
-#[must_use]
-pub fn encode(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@ pub mod pause;
 pub mod plan;
 pub mod policy;
 pub mod probes;
+pub mod process_log;
 pub mod profile;
 pub mod progress;
 pub mod reaction;

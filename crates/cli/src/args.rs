@@ -5,6 +5,7 @@ mod apply;
 mod cluster;
 mod consent;
 mod demo;
+mod doctor;
 mod ensemble;
 mod entity;
 mod events;
@@ -47,6 +48,7 @@ pub(crate) use apply::{Apply, DocumentKind, Export, FileFlags};
 pub(crate) use cluster::{ClusterFlags, ClusterVerb};
 pub(crate) use consent::Consent;
 pub(crate) use demo::{Demo, DemoService, Dev};
+pub(crate) use doctor::{DebugVerb, Doctor};
 pub(crate) use ensemble::{EnsembleFlags, EnsembleVerb};
 pub(crate) use entity::{EntityVerb, SetEntity};
 pub(crate) use events::Events;
@@ -126,6 +128,13 @@ pub(crate) enum Command {
     /// Manage connection contexts (server, CA, credentials)
     #[command(subcommand)]
     Context(ContextVerb),
+    /// Check this machine's server and agent, and the connection; say what is wrong and what to do next
+    ///
+    /// Exits 1 if anything failed. Run it as root, or as the user of the service that is checked.
+    Doctor(Doctor),
+    /// Collect what is needed to find a fault
+    #[command(subcommand)]
+    Debug(DebugVerb),
     /// Show a summary of the fleet
     Status,
     /// Manage nodes: labels, pauses, cordons, decommissioning

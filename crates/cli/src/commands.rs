@@ -4,11 +4,13 @@ mod action;
 mod agent;
 mod apply;
 mod audit;
+mod bundle;
 mod cluster;
 mod contexts;
 mod demo;
 mod describe;
 mod dev;
+mod doctor;
 mod documents;
 mod drain;
 mod ensemble;
@@ -31,6 +33,7 @@ mod own_agent;
 mod param;
 mod pause;
 mod policy;
+mod process_log;
 mod profile;
 mod reaction;
 mod role;
@@ -75,6 +78,8 @@ pub(crate) async fn run(args: Args) -> CommandResult {
         Command::Man { directory } => manual::pages(&global, &directory),
         Command::Simulate(simulate) => simulate::run(&global, &simulate),
         Command::Fleet(verb) => fleet::run(&global, verb).await,
+        Command::Doctor(doctor) => doctor::run(&global, &doctor).await,
+        Command::Debug(verb) => bundle::run(&global, verb).await,
         Command::Status => overview::status(&Context::new(&global)?).await,
         Command::Why { subject } => overview::why(&Context::new(&global)?, &subject).await,
         Command::Events(events) => events::run(&Context::new(&global)?, &events).await,

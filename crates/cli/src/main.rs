@@ -22,7 +22,7 @@ use clap::FromArgMatches;
 use clap::error::ErrorKind;
 
 use args::Args;
-use bellwether_agent::guard;
+use bellwether_agent::{guard, renderer};
 use commands::lock_guard;
 use exit::{CommandResult, Exit, Failure};
 
@@ -31,6 +31,7 @@ fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     match words.next() {
         Some(first) if first == guard::COMMAND => return guard::run(),
+        Some(first) if first == renderer::COMMAND => return renderer::run(),
         Some(first) if first == lock_guard::COMMAND => return lock_guard::run(words),
         Some(_) | None => {}
     }

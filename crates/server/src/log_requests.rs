@@ -158,7 +158,15 @@ mod tests {
     }
 
     fn request() -> LogRequest {
-        LogRequest { number: 0, run: "work-1".into(), index: 0, offset: 7, wait_ms: 5_000 }
+        LogRequest {
+            number: 0,
+            run: "work-1".into(),
+            index: 0,
+            offset: 7,
+            wait_ms: 5_000,
+            entity: None,
+            tail_bytes: None,
+        }
     }
 
     #[tokio::test(start_paused = true)]

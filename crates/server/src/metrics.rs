@@ -43,6 +43,8 @@ pub struct Metrics {
     pub refused: Family<RefusedRequests, Counter>,
     /// Connections that this server closed.
     pub closed: Family<ClosedConnections, Counter>,
+    /// Authentications that failed.
+    pub unauthenticated: Family<ShownCredential, Counter>,
     /// Changes and requests of nodes refused by their quotas.
     pub limited: Counter,
     /// Completed hook calls.
@@ -60,6 +62,13 @@ pub struct DeciderPass {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct RefusedRequests {
     pub(crate) class: &'static str,
+}
+
+/// Labels of the counter of failed authentications.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ShownCredential {
+    /// `token` or `certificate`.
+    pub(crate) credential: &'static str,
 }
 
 /// Labels of the counter of closed connections.
@@ -142,6 +151,8 @@ fn show_counters(registry: &mut Registry, metrics: &Metrics) {
     registry.register("decider_failures", "Verdicts that the leader could not commit", failures);
     let text = "Requests refused because too many of their class were in flight";
     registry.register("requests_refused", text, refused);
+    let text = "Authentications that failed, by what was shown";
+    registry.register("authentication_failures", text, metrics.unauthenticated.clone());
     let text = "Changes and requests of nodes refused because the node had used its quota";
     registry.register("node_quota_refused", text, metrics.limited.clone());
     let text = "Connections that the server closed, by reason";

@@ -258,6 +258,18 @@ fn dns_name(name: &str) -> Result<SanType, PkiError> {
 
 /// Since when a certificate is valid. What it signs is valid since then, whatever the clock says: no clock is right that is before
 /// it, and one that is years ahead must not issue what is valid in years only.
+/// The end of the validity of a certificate, PEM.
+///
+/// # Errors
+/// [`PkiError`] if it is no certificate.
+pub fn expires(pem: &str) -> Result<Timestamp, PkiError> {
+    let what = "the certificate";
+    let der = CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|error| refuse(what, error))?;
+    let (_, parsed) = x509_parser::parse_x509_certificate(&der).map_err(|error| refuse(what, error))?;
+    let seconds = u64::try_from(parsed.validity().not_after.timestamp()).unwrap_or_default();
+    Ok(Timestamp::from_millis(seconds.saturating_mul(1_000)))
+}
+
 fn valid_since(der: &CertificateDer<'_>) -> Result<Timestamp, PkiError> {
     let what = "the CA's certificate";
     let (_, parsed) = x509_parser::parse_x509_certificate(der).map_err(|error| refuse(what, error))?;

@@ -33,7 +33,8 @@ use crate::config::{Config, OnStoreFailure};
 use crate::decider_failures::DeciderFailures;
 use crate::freshness::Freshness;
 use crate::http::{
-    self, Admission, AppContext, AppState, ClusterContext, RecordContext, ServerIdentity, TrafficContext,
+    self, Admission, AppContext, AppState, AuthenticationFailures, ClusterContext, RecordContext,
+    ServerIdentity, TrafficContext,
 };
 pub use crate::init::{InitialisedInstallation, init};
 use crate::installation::Installation;
@@ -305,6 +306,7 @@ fn traffic(config: &Config, metrics: Metrics, sessions: Sessions) -> TrafficCont
         admission: Admission::new(config.classes, metrics.refused.clone()),
         metrics,
         sessions,
+        authentication_failures: AuthenticationFailures::default(),
         log_requests: LogRequests::default(),
     }
 }

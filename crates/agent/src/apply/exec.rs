@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::CommandFacts;
 pub(crate) use super::command_exit::{CommandExit, CommandResult};
+use super::escaped::CommandMark;
 use super::log::EntityLog;
 use super::output::OutputTail;
 use super::pidfd;
@@ -41,26 +42,26 @@ impl From<Duration> for CommandLimit {
     }
 }
 
-/// Kills a command's process group when dropped before the command ended.
-struct ProcessGroup(Option<Pid>);
+/// Kills a command's process group, and what left it, when dropped before the command ended.
+struct ProcessGroup {
+    pid: Option<Pid>,
+    mark: CommandMark,
+}
 
 impl ProcessGroup {
     fn kill(&mut self) {
-        self.signal(Signal::KILL);
-        self.0 = None;
+        if let Some(pid) = self.pid.take() {
+            signal(pid, Signal::KILL);
+            self.mark.sweep(pid);
+        }
     }
+}
 
-    fn terminate(&self) {
-        self.signal(Signal::TERM);
-    }
-
-    fn signal(&self, signal: Signal) {
-        let Some(pid) = self.0 else { return };
-        match kill_process_group(pid, signal) {
-            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
-            Err(error) => {
-                tracing::warn!(pid = pid.as_raw_nonzero(), %error, "cannot end the process group of a command")
-            }
+fn signal(group: Pid, signal: Signal) {
+    match kill_process_group(group, signal) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+        Err(error) => {
+            tracing::warn!(group = group.as_raw_nonzero(), %error, "cannot end the process group of a command")
         }
     }
 }
@@ -80,7 +81,7 @@ enum LeftRunning {
     IsKilled,
 }
 
-/// Runs `command` to its end; kills its process group after the limit's deadline, or when this is dropped.
+/// Runs `command` to its end; kills its process group, and what left that, after the limit's deadline, or when this is dropped.
 pub(crate) async fn run(
     command: &Command,
     facts: &CommandFacts,
@@ -90,7 +91,7 @@ pub(crate) async fn run(
     run_with(command, facts, limit.into(), log, LeftRunning::Stays).await
 }
 
-/// The same for a check, whose whole process group is killed at its end.
+/// The same for a check, of which nothing is left at its end.
 pub(crate) async fn probe(command: &Command, facts: &CommandFacts, deadline: Duration) -> CommandResult {
     run_with(command, facts, deadline.into(), None, LeftRunning::IsKilled).await
 }
@@ -110,13 +111,14 @@ async fn run_with(
     if let Some(log) = &mut log {
         log.mark(&format!("{} {:?}", facts.run, command.argv));
     }
-    let (mut child, mut output) = match start(command, facts) {
+    let started = CommandMark::new().and_then(|mark| Ok((start(command, facts, &mark)?, mark)));
+    let ((mut child, mut output), mark) = match started {
         Ok(started) => started,
         Err(error) => return not_started(command, &error),
     };
     fail::pass(FailPoint::ProgramStarted);
     let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    let mut group = ProcessGroup(pid);
+    let mut group = ProcessGroup { pid, mark };
     let ends = async {
         // Both continue until the child has ended; a pipe that closes early only ends the reading.
         if left_running == LeftRunning::IsKilled {
@@ -140,7 +142,11 @@ async fn run_with(
         None => stopped(&mut child, &mut group, &mut output, &mut tail).await,
         Some(Ok(Ok(status))) => {
             // It has ended and was reaped: another process may get its number soon.
-            group.0 = None;
+            if let Some(pid) = group.pid.take()
+                && left_running == LeftRunning::IsKilled
+            {
+                group.mark.sweep(pid);
+            }
             CommandExit::of(status)
         }
         Some(Ok(Err(error))) => return not_started(command, &error),
@@ -152,16 +158,19 @@ async fn run_with(
             CommandExit::TimedOut(deadline)
         }
     };
-    let rest = drain(&mut output, &mut tail, log.as_deref_mut());
-    // Nothing depends on late output being complete.
-    if observed::timeout(LAST_WORDS, rest).await.is_err() {
-        tracing::debug!(run = facts.run, "a command left programs running that hold its output");
-    }
+    last_words(drain(&mut output, &mut tail, log.as_deref_mut()), facts).await;
     if let Some(log) = &mut log {
         log.mark(&exit.to_string());
     }
     fail::pass(FailPoint::ProgramEnded);
     CommandResult { exit, tail: tail.text() }
+}
+
+/// Reads what is left of the output of a command that has ended. Nothing depends on late output being complete.
+async fn last_words(rest: impl Future<Output = ()>, facts: &CommandFacts) {
+    if observed::timeout(LAST_WORDS, rest).await.is_err() {
+        tracing::debug!(run = facts.run, "a command left programs running that hold its output");
+    }
 }
 
 fn not_started(command: &Command, error: &std::io::Error) -> CommandResult {
@@ -180,8 +189,10 @@ async fn stopped(
     output: &mut pipe::Receiver,
     tail: &mut OutputTail,
 ) -> CommandExit {
-    group.terminate();
-    let pid = group.0;
+    let pid = group.pid;
+    if let Some(pid) = pid {
+        signal(pid, Signal::TERM);
+    }
     let ends = async {
         // Programs that it left running are of no use without it. Without a handle they stay, and its end is seen all the same.
         tokio::select! {
@@ -197,7 +208,9 @@ async fn stopped(
             child.wait().await
         }
     };
-    group.0 = None;
+    if let Some(pid) = group.pid.take() {
+        group.mark.sweep(pid);
+    }
     match status {
         Ok(status) => CommandExit::of(status),
         Err(error) => CommandExit::NotStarted(format!("cannot wait for its end: {error}")),
@@ -208,12 +221,13 @@ async fn stopped(
 async fn kill_at_end(pid: Option<Pid>) {
     let Some(pid) = pid else { return };
     pidfd::ended(pid, None).await;
-    ProcessGroup(Some(pid)).kill();
+    signal(pid, Signal::KILL);
 }
 
 fn start(
     command: &Command,
     facts: &CommandFacts,
+    mark: &CommandMark,
 ) -> std::io::Result<(tokio::process::Child, pipe::Receiver)> {
     let (program, arguments) =
         command.argv.split_first().ok_or_else(|| std::io::Error::other("no program"))?;
@@ -226,6 +240,7 @@ fn start(
         .current_dir(&command.workdir)
         .env_clear()
         .envs(facts.environment(command))
+        .envs([mark.variable()])
         .stdin(stdin)
         .stdout(writer)
         .stderr(error_writer)
@@ -292,7 +307,8 @@ mod tests {
         let mut names: Vec<&str> =
             ended.tail.lines().filter_map(|line| line.split('=').next()).filter(|n| *n != "PWD").collect();
         names.sort_unstable();
-        let ours = ["ENTITY", "NODE", "PREVIOUS", "RUN", "VERSION"].map(|name| format!("BELLWETHER_{name}"));
+        let ours = ["COMMAND", "ENTITY", "NODE", "PREVIOUS", "RUN", "VERSION"]
+            .map(|name| format!("BELLWETHER_{name}"));
         let mut wanted: Vec<&str> = ours.iter().map(String::as_str).chain(["EXTRA", "PATH"]).collect();
         wanted.sort_unstable();
         names.retain(|name| !["_", "SHLVL", "OLDPWD"].contains(name));
@@ -303,9 +319,13 @@ mod tests {
     async fn a_hanging_command_is_killed_with_its_children_at_the_deadline() {
         let ended = end("sleep 600 & echo $!; wait", Duration::from_millis(300)).await;
         assert_eq!(ended.exit, CommandExit::TimedOut(Duration::from_millis(300)));
-        let child: i32 = ended.tail.trim().parse().unwrap();
-        let state = || std::fs::read_to_string(format!("/proc/{child}/stat")).ok();
-        let gone = || state().is_none_or(|stat| stat.contains(") Z "));
+        gone(&ended.tail).await;
+    }
+
+    /// Waits until a process is gone.
+    async fn gone(pid: &str) {
+        let stat = format!("/proc/{}/stat", pid.trim());
+        let gone = || std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
         tokio::time::timeout(LONG, async {
             while !gone() {
                 tokio::task::yield_now().await;
@@ -313,6 +333,36 @@ mod tests {
         })
         .await
         .unwrap();
+    }
+
+    /// A command that starts a program in a session of its own, which writes its number, and goes on from there.
+    fn escaping(dir: &std::path::Path, then: &str) -> Command {
+        let (script, fifo) = (dir.join("escape"), dir.join("fifo"));
+        let (script, fifo) = (script.display(), fifo.display());
+        let escape = format!("echo $$; echo > {fifo}; exec sleep 600 >/dev/null 2>&1");
+        std::fs::write(dir.join("escape"), escape).unwrap();
+        shell(&format!("mkfifo {fifo}; setsid sh {script} & read line < {fifo}; {then}"))
+    }
+
+    #[tokio::test]
+    async fn what_left_the_process_group_of_a_check_ends_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let ended = probe(&escaping(dir.path(), "exit 3"), &CommandFacts::default(), LONG).await;
+        assert_eq!(ended.exit, CommandExit::Code(3), "{}", ended.tail);
+        gone(&ended.tail).await;
+    }
+
+    #[tokio::test]
+    async fn what_left_the_process_group_of_a_command_ends_at_its_deadline_and_stays_after_its_end() {
+        let (dir, facts) = (tempfile::tempdir().unwrap(), CommandFacts::default());
+        let limit = Duration::from_secs(1);
+        let ended = run(&escaping(dir.path(), "sleep 600"), &facts, limit, None).await;
+        assert_eq!(ended.exit, CommandExit::TimedOut(limit), "{}", ended.tail);
+        gone(&ended.tail).await;
+        let dir = tempfile::tempdir().unwrap();
+        let ended = run(&escaping(dir.path(), "exit 0"), &facts, LONG, None).await;
+        let pid = Pid::from_raw(ended.tail.trim().parse().unwrap()).unwrap();
+        rustix::process::kill_process(pid, Signal::KILL).unwrap();
     }
 
     #[tokio::test]
@@ -327,15 +377,7 @@ mod tests {
         let script = "sleep 600 >/dev/null 2>&1 & echo $!; exit 3";
         let ended = probe(&shell(script), &CommandFacts::default(), LONG).await;
         assert_eq!(ended.exit, CommandExit::Code(3));
-        let stat = format!("/proc/{}/stat", ended.tail.trim());
-        let gone = || std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
-        tokio::time::timeout(LONG, async {
-            while !gone() {
-                tokio::task::yield_now().await;
-            }
-        })
-        .await
-        .unwrap();
+        gone(&ended.tail).await;
     }
 
     #[tokio::test]

@@ -1,68 +1,109 @@
 //! Rendered files on the host: written to a temporary file, moved into place, and restored when the reload fails. Never
-//! writes through a link.
+//! writes through a link, and never into a directory in which others could exchange what is written.
 //!
 //! The journal names the files that were replaced and not reloaded yet, and each has a copy of its previous content beside
 //! it. So after a restart at any point it is known what to reload, and what to restore.
 
+mod directory;
 mod journal;
 mod write;
+mod writers;
 
-use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use directory::{FileDirectory, failure};
 pub(crate) use journal::{FileJournal, JournalPhase};
-use write::{FileMode, sync_dir, write_new};
+use write::{FileMode, write_new};
+use writers::Writers;
+
+use crate::users::{UserAccount, UserName};
 
 /// Default mode of a new file.
 const NEW_MODE: u32 = 0o644;
 
+/// Mode and owner that a file is to have; those of the old file, or the defaults of a new one, if `None`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct FileAttributes {
+    pub(crate) mode: Option<u32>,
+    /// The owner may also write the file's directory.
+    pub(crate) owner: Option<UserAccount>,
+}
+
+/// The configured owner of a file. Reads `/etc/passwd`.
+///
+/// # Errors
+/// One line with the name and the reason.
+pub(crate) fn owner(name: Option<&UserName>) -> Result<Option<UserAccount>, String> {
+    name.map(UserName::look_up).transpose()
+}
+
 /// A new file in its temporary place.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct StagedFile {
     /// The final path.
     pub(crate) path: PathBuf,
     /// The temporary path.
     pub(crate) beside: PathBuf,
+    dir: Arc<FileDirectory>,
 }
 
-/// Writes `text` to a temporary file; `None` if the file has that text and mode already.
+/// Writes `text` to a temporary file; `None` if the file has that text, mode and owner already.
 ///
 /// # Errors
 /// One line with the file and the reason; no temporary file is left then.
-pub(crate) fn stage(path: &Path, mode: Option<u32>, text: &str) -> Result<Option<StagedFile>, String> {
-    let old = look(path)?;
-    if let Some(old) = &old
-        && mode.is_none_or(|mode| mode == old.mode)
-        && is_same(path, text).map_err(|error| failure("read", path, &error))?
+pub(crate) fn stage(
+    path: &Path,
+    attributes: FileAttributes,
+    text: &str,
+) -> Result<Option<StagedFile>, String> {
+    let dir = FileDirectory::of(path, Some(&Writers::of(attributes.owner)))?;
+    stage_in(dir, path, attributes, text)
+}
+
+fn stage_in(
+    dir: FileDirectory,
+    path: &Path,
+    attributes: FileAttributes,
+    text: &str,
+) -> Result<Option<StagedFile>, String> {
+    let beside = beside(path, "new");
+    let old = look(&dir, path)?;
+    let looks = looks(old.as_ref().map(FileMode::of), attributes);
+    if let Some(mut old) = old
+        && looks == FileMode::of(&old)
+        && old.is(text).map_err(|error| failure("read", path, &error))?
     {
         // A temporary file of an agent that was killed is of no use.
-        drop(fs::remove_file(beside(path, "new")));
+        drop(dir.remove(name(&beside)));
         return Ok(None);
     }
-    let beside = beside(path, "new");
-    let looks = match old {
-        Some(old) => FileMode { mode: mode.unwrap_or(old.mode), ..old },
-        None => FileMode { mode: mode.unwrap_or(NEW_MODE), owner: None },
-    };
-    match write_new(&beside, text.as_bytes(), &looks) {
-        Ok(()) => Ok(Some(StagedFile { path: path.to_owned(), beside })),
+    match write_new(&dir, name(&beside), text.as_bytes(), &looks) {
+        Ok(()) => Ok(Some(StagedFile { path: path.to_owned(), beside, dir: Arc::new(dir) })),
         Err(error) => {
             let reason = failure("write", &beside, &error);
-            drop(fs::remove_file(&beside));
+            drop(dir.remove(name(&beside)));
             Err(reason)
         }
+    }
+}
+
+/// The mode and owner of a file in place of the `old` one.
+fn looks(old: Option<FileMode>, attributes: FileAttributes) -> FileMode {
+    let before = old.unwrap_or(FileMode { mode: NEW_MODE, user: None, group: None });
+    let after = FileMode { mode: attributes.mode.unwrap_or(before.mode), ..before };
+    match attributes.owner {
+        Some(owner) => FileMode { user: Some(owner.uid), group: owner.gid.or(before.group), ..after },
+        None => after,
     }
 }
 
 /// Removes temporary files.
 pub(crate) fn unstage(staged: &[StagedFile]) {
     for each in staged {
-        match fs::remove_file(&each.beside) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => tracing::warn!(path = %each.beside.display(), %error, "cannot remove a file"),
+        if let Err(error) = each.dir.remove(name(&each.beside)) {
+            tracing::warn!(path = %each.beside.display(), %error, "cannot remove a file");
         }
     }
 }
@@ -75,7 +116,7 @@ pub(crate) fn unstage(staged: &[StagedFile]) {
 pub(crate) fn place(journal: &mut FileJournal, staged: &[StagedFile]) -> Result<(), String> {
     let all_read = journal.is_empty();
     for each in staged.iter().filter(|each| !journal.names(&each.path)).collect::<Vec<_>>() {
-        let existed = copy_aside(&each.path).inspect_err(|_| unstage(staged))?;
+        let existed = copy_aside(each).inspect_err(|_| unstage(staged))?;
         journal.add(&each.path, existed);
     }
     if journal.is_empty() {
@@ -83,7 +124,7 @@ pub(crate) fn place(journal: &mut FileJournal, staged: &[StagedFile]) -> Result<
     }
     journal.write(JournalPhase::Placed).inspect_err(|_| unstage(staged))?;
     for each in staged {
-        if let Err(error) = fs::rename(&each.beside, &each.path).and_then(|()| sync_dir(&each.path)) {
+        if let Err(error) = each.dir.rename(name(&each.beside), name(&each.path)) {
             let reason = failure("replace", &each.path, &error);
             unstage(staged);
             // What was not reloaded before still is not.
@@ -97,13 +138,15 @@ pub(crate) fn place(journal: &mut FileJournal, staged: &[StagedFile]) -> Result<
     Ok(())
 }
 
-/// Replaces one file in one move, without a copy; returns whether it changed.
+/// Replaces one file in one move, without a copy; returns whether it changed. Its directory may be one that others can write: who
+/// calls this named it.
 ///
 /// # Errors
 /// One line with the file and the reason; the file is unchanged then.
 pub(crate) fn replace(path: &Path, text: &str) -> Result<bool, String> {
-    let Some(staged) = stage(path, None, text)? else { return Ok(false) };
-    let moved = fs::rename(&staged.beside, path).and_then(|()| sync_dir(path));
+    let dir = FileDirectory::of(path, None)?;
+    let Some(staged) = stage_in(dir, path, FileAttributes::default(), text)? else { return Ok(false) };
+    let moved = staged.dir.rename(name(&staged.beside), name(path));
     moved.map_err(|error| failure("replace", path, &error)).inspect_err(|_| unstage(&[staged]))?;
     Ok(true)
 }
@@ -115,14 +158,12 @@ pub(crate) fn replace(path: &Path, text: &str) -> Result<bool, String> {
 pub(crate) fn put_back(journal: &mut FileJournal) -> Result<(), String> {
     journal.write(JournalPhase::Returning)?;
     for (path, existed) in journal.files() {
+        let dir = FileDirectory::of(path, None)?;
         let done = if existed {
             let (copy, beside) = (beside(path, "old"), beside(path, "new"));
-            duplicate(&copy, &beside).and_then(|()| fs::rename(&beside, path)).and_then(|()| sync_dir(path))
+            duplicate(&dir, name(&copy), name(&beside)).and_then(|()| dir.rename(name(&beside), name(path)))
         } else {
-            match fs::remove_file(path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-                removed => removed.and_then(|()| sync_dir(path)),
-            }
+            dir.remove(name(path)).and_then(|()| dir.sync())
         };
         done.map_err(|error| failure("put back", path, &error))?;
     }
@@ -134,65 +175,45 @@ pub(crate) fn put_back(journal: &mut FileJournal) -> Result<(), String> {
 /// # Errors
 /// One line with the file and the reason.
 pub(crate) fn settle(journal: &mut FileJournal) -> Result<(), String> {
-    let copies: Vec<PathBuf> = journal.files().map(|(path, _)| beside(path, "old")).collect();
+    let replaced: Vec<PathBuf> = journal.files().map(|(path, _)| path.to_owned()).collect();
     journal.clear()?;
-    for copy in copies {
+    for path in replaced {
         // Without the journal a copy means nothing, and the next one replaces it.
-        drop(fs::remove_file(copy));
+        if let Ok(dir) = FileDirectory::of(&path, None) {
+            drop(dir.remove(name(&beside(&path, "old"))));
+        }
     }
     Ok(())
 }
 
-/// Copies the file at `path`; returns whether there was one.
-fn copy_aside(path: &Path) -> Result<bool, String> {
-    if look(path)?.is_none() {
-        return Ok(false);
-    }
+/// Copies the file that is replaced; returns whether there was one.
+fn copy_aside(staged: &StagedFile) -> Result<bool, String> {
+    let StagedFile { path, dir, .. } = staged;
+    let Some(mut old) = look(dir, path)? else { return Ok(false) };
     let copy = beside(path, "old");
-    duplicate(path, &copy).map_err(|error| failure("write", &copy, &error))?;
+    let looks = FileMode::of(&old);
+    let copied = old.bytes().and_then(|bytes| write_new(dir, name(&copy), &bytes, &looks));
+    copied.map_err(|error| failure("write", &copy, &error))?;
     Ok(true)
 }
 
-fn duplicate(from: &Path, to: &Path) -> io::Result<()> {
-    let about = fs::metadata(from)?;
-    let looks =
-        FileMode { mode: about.permissions().mode() & 0o7777, owner: Some((about.uid(), about.gid())) };
-    write_new(to, &fs::read(from)?, &looks)
+/// Copies a file within its directory: what is copied, and its mode and owner, are those of the file that was opened.
+fn duplicate(dir: &FileDirectory, from: &Path, to: &Path) -> io::Result<()> {
+    let mut old = dir.read(from)?.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+    let looks = FileMode::of(&old);
+    write_new(dir, to, &old.bytes()?, &looks)
 }
 
-/// Mode and owner of the file at `path`; `None` if there is none and its directory exists.
-fn look(path: &Path) -> Result<Option<FileMode>, String> {
-    let about = match fs::symlink_metadata(path) {
-        Ok(about) => about,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let dir = path.parent().unwrap_or(Path::new("/"));
-            let about = fs::metadata(dir).map_err(|error| failure("write to the directory", dir, &error))?;
-            return if about.is_dir() {
-                Ok(None)
-            } else {
-                Err(format!("{} is not a directory", dir.display()))
-            };
-        }
-        Err(error) => return Err(failure("look at", path, &error)),
-    };
-    if about.is_symlink() {
-        let to = fs::read_link(path).unwrap_or_default();
-        return Err(format!(
-            "cannot write {}: it is a link to {}; name the file itself",
-            path.display(),
-            to.display()
-        ));
+/// Opens the file at `path`; `None` if there is none.
+fn look(dir: &FileDirectory, path: &Path) -> Result<Option<directory::OldFile>, String> {
+    let refused = |reason: String| format!("cannot write {}: {reason}", path.display());
+    if let Some(to) = dir.link(name(path)) {
+        return Err(refused(format!("it is a link to {}; name the file itself", to.display())));
     }
-    if !about.is_file() {
-        return Err(format!("cannot write {}: it exists and is not a regular file", path.display()));
+    if dir.is_other(name(path)) {
+        return Err(refused("it exists and is not a regular file".to_owned()));
     }
-    let owner = Some((about.uid(), about.gid()));
-    Ok(Some(FileMode { mode: about.permissions().mode() & 0o7777, owner }))
-}
-
-fn is_same(path: &Path, text: &str) -> io::Result<bool> {
-    let length = fs::metadata(path)?.len();
-    Ok(u64::try_from(text.len()).is_ok_and(|wanted| wanted == length) && fs::read(path)? == text.as_bytes())
+    dir.read(name(path)).map_err(|error| failure("read", path, &error))
 }
 
 /// A hidden name in the same directory: a move is atomic, and a pattern like `*.conf` does not match it.
@@ -201,8 +222,9 @@ fn beside(path: &Path, word: &str) -> PathBuf {
     path.with_file_name(format!(".{name}.bellwether-{word}"))
 }
 
-fn failure(what: &str, path: &Path, error: &io::Error) -> String {
-    format!("cannot {what} {}: {error}", path.display())
+/// The name of a file in its directory.
+fn name(path: &Path) -> &Path {
+    path.file_name().map_or(Path::new(""), Path::new)
 }
 
 #[cfg(test)]

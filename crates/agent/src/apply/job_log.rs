@@ -151,7 +151,7 @@ fn read_once(dir: &Path, index: u32, from: u64) -> io::Result<(u64, Vec<u8>)> {
 }
 
 /// The part that these bytes at this offset are: without the line at their end that may go on.
-fn part(offset: u64, bytes: &[u8], has_ended: bool) -> LogPart {
+pub(super) fn part(offset: u64, bytes: &[u8], has_ended: bool) -> LogPart {
     let more = bytes.len() >= MAX_CHUNK_BYTES;
     let line = bytes.iter().rposition(|byte| *byte == b'\n').map(|at| at.saturating_add(1));
     let end = match (more, has_ended, line) {

@@ -1,9 +1,10 @@
 //! Rendering of managed files: the variables that their templates have. Touches no file.
 
-use bellwether_api::template::draw;
 use bellwether_api::v1::profile::Params;
 use minijinja::Value;
 use minijinja::value::Serde;
+
+use crate::renderer::draw;
 
 /// The variables of a template.
 #[derive(Clone)]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::failure::ProbeFailure;
 use crate::apply::CommandFacts;
 use crate::apply::exec::{CommandExit, probe};
 use crate::config::recipe::Command;
@@ -12,7 +13,7 @@ pub(super) async fn ask(
     warning: Option<i32>,
     facts: &CommandFacts,
     limit: Duration,
-) -> Result<Option<String>, String> {
+) -> Result<Option<String>, ProbeFailure> {
     let ended = probe(command, facts, limit).await;
     let last = ended.tail.lines().next_back().unwrap_or_default();
     match ended.exit {
@@ -25,7 +26,8 @@ pub(super) async fn ask(
         | CommandExit::Signal(_)
         | CommandExit::TimedOut(_)
         | CommandExit::NotStarted(_)) => {
-            Err(if last.is_empty() { exit.to_string() } else { format!("{exit}: {last}") })
+            let message = if last.is_empty() { exit.to_string() } else { format!("{exit}: {last}") };
+            Err(ProbeFailure { message, said: ended.tail })
         }
     }
 }

@@ -18,6 +18,11 @@ fn check(probe: Probe) -> BTreeMap<CheckName, CheckRecipe> {
 
 /// The first verdict.
 async fn verdict(probe: Probe) -> CheckVerdict {
+    verdict_and_said(probe).await.0
+}
+
+/// The first verdict, and what is evidence of it.
+async fn verdict_and_said(probe: Probe) -> (CheckVerdict, String) {
     let tasks = Tasks::new();
     let (facts, clock) = (CommandFacts::default(), Clock::system());
     let context = CheckContext { facts: &facts, clock: &clock, tasks: &tasks, seed: 1, starting_until: None };
@@ -26,7 +31,8 @@ async fn verdict(probe: Probe) -> CheckVerdict {
         tokio::time::timeout(LONG, checks.changed()).await.unwrap();
         let verdict = checks.now().values().next().unwrap().verdict().clone();
         if verdict != CheckVerdict::Unknown {
-            return verdict;
+            let evidence = Evidence { failing_checks: vec!["it".to_owned()], ..Evidence::default() };
+            return (verdict, checks.with_said(evidence).tail);
         }
     }
 }
@@ -40,15 +46,21 @@ fn shell(script: &str) -> Probe {
 }
 
 async fn answering(status: &'static str) -> String {
+    answering_with(format!("{status}\r\ncontent-length: 2\r\n\r\nok")).await
+}
+
+/// Answers each request with this, and keeps the connection.
+async fn answering_with(answer: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     Tasks::new().spawn("web", async move {
+        let mut open = Vec::new();
         while let Ok((mut stream, _)) = listener.accept().await {
             let mut request = [0_u8; 1_024];
             let read = stream.read(&mut request).await.unwrap_or_default();
             if read > 0 {
-                let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 2\r\n\r\nok");
-                stream.write_all(answer.as_bytes()).await.unwrap();
+                stream.write_all(format!("HTTP/1.1 {answer}").as_bytes()).await.unwrap();
+                open.push(stream);
             }
         }
     });
@@ -84,4 +96,20 @@ async fn http_needs_its_status_and_tcp_a_listener() {
     assert!(matches!(verdict(Probe::Tcp { authority: address.clone() }).await, CheckVerdict::Passing(_)));
     drop(silent);
     assert!(failing(&verdict(Probe::Tcp { authority: address }).await, "connect to"));
+}
+
+#[tokio::test]
+async fn evidence_of_a_failed_check_has_the_beginning_of_its_response_or_the_end_of_its_output() {
+    let http = |authority: String| Probe::Http { authority, path: "/".into(), status: None };
+    let said = answering_with("503 No\r\ncontent-length: 14\r\n\r\nno db\u{1b}[1m here".into()).await;
+    assert_eq!(verdict_and_said(http(said)).await.1, "no db\u{fffd}[1m here");
+    // One that never ends: its beginning is there, and the status is the reason.
+    let endless = format!("500 No\r\ncontent-length: 999999\r\n\r\n{}", "x".repeat(3_000));
+    let (verdict, said) = verdict_and_said(http(answering_with(endless).await)).await;
+    assert!(failing(&verdict, "status 500") && said == "x".repeat(1_024), "{verdict:?} {said}");
+    let halfway = "500 No\r\ncontent-length: 999\r\n\r\nhalf".to_owned();
+    let (verdict, said) = verdict_and_said(http(answering_with(halfway).await)).await;
+    assert!(failing(&verdict, "status 500") && said == "half", "{verdict:?} {said}");
+    let (_, said) = verdict_and_said(shell("echo one; echo two; exit 1")).await;
+    assert_eq!(said, "one\ntwo\n");
 }

@@ -125,6 +125,7 @@ pub(super) struct ManagedFileTable {
     pub(super) template: Option<PathBuf>,
     pub(super) text: Option<String>,
     pub(super) mode: Option<String>,
+    pub(super) owner: Option<String>,
     pub(super) check: Option<Vec<String>>,
     pub(super) reload: Option<Vec<String>>,
 }
@@ -143,6 +144,7 @@ pub(super) struct CatalogueFileTable {
     #[serde(default)]
     pub(super) required: Vec<String>,
     pub(super) mode: Option<String>,
+    pub(super) owner: Option<String>,
     pub(super) check: Option<Vec<String>>,
     pub(super) reload: Option<Vec<String>>,
     pub(super) timeout: Option<String>,

@@ -12,8 +12,9 @@ use bellwether_rt::config_error::ConfigError;
 use super::command::{CommandDefaults, command};
 use super::config_path::ConfigPath;
 use super::file;
-use super::kinds::{alone, mode, plain, template};
+use super::kinds::{alone, mode, plain, template, user};
 use super::recipe::{Command, Recipe, Template};
+use crate::users::UserName;
 
 /// Default time for which changes are gathered: services that start together lead to one reload.
 pub const DEFAULT_DEBOUNCE: Span = Span::from_secs(1);
@@ -38,6 +39,8 @@ pub struct CatalogueFile {
     pub selection: CatalogueSelection,
     /// Its mode; by default that of the file it replaces, or 0644 for a new one.
     pub mode: Option<u32>,
+    /// Its owner, who may write its directory; by default that of the file it replaces, or the agent's user for a new one.
+    pub owner: Option<UserName>,
     /// A command that accepts or refuses the new file; `{path}` in an argument is the path of the new file.
     pub check: Option<Command>,
     /// A command that makes the file's reader read it again.
@@ -149,6 +152,7 @@ fn one(
         form,
         selection: CatalogueSelection { services, level, required },
         mode: mode.map_err(|reason| place.at("mode").refuse(reason))?,
+        owner: user(&place.at("owner"), file.owner.as_deref())?,
         check: argv("check", file.check.as_ref())?,
         reload: argv("reload", file.reload.as_ref())?,
         timeout: place.at("timeout").span(file.timeout.as_deref(), DEFAULT_FILE_TIMEOUT)?,

@@ -10,6 +10,7 @@ use super::command::{CommandDefaults, command, directory, setting};
 use super::config_path::ConfigPath;
 use super::file;
 use super::recipe::{ActionRecipe, DEFAULT_TIMEOUT, ManagedFile, RecipeKind, Template};
+use crate::users::UserName;
 
 /// Most files of one entity.
 const MAX_FILES: usize = 256;
@@ -76,6 +77,7 @@ fn managed(
         path,
         template,
         mode: mode.map_err(|reason| place.at("mode").refuse(reason))?,
+        owner: user(&place.at("owner"), file.owner.as_deref())?,
         check: one("check", file.check.as_ref())?,
         reload: one("reload", file.reload.as_ref())?,
     })
@@ -112,6 +114,11 @@ pub(super) fn plain(path: &Path) -> Result<PathBuf, String> {
 pub(super) fn mode(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o7777);
     mode.ok_or_else(|| format!("{text:?} is not a valid mode: write it in octal, like \"0640\""))
+}
+
+/// The name or the number of a user, if one is given.
+pub(super) fn user(place: &ConfigPath, text: Option<&str>) -> Result<Option<UserName>, ConfigError> {
+    text.map(UserName::parse).transpose().map_err(|reason| place.refuse(reason))
 }
 
 /// Refuses a recipe with a file that is written already.

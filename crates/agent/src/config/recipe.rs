@@ -9,6 +9,8 @@ use bellwether_core::words::digest::Digest;
 use bellwether_core::words::name::{ActionName, CheckName, ServiceName};
 use bellwether_core::words::time::Span;
 
+use crate::users::UserName;
+
 /// Default deadline of a part: long enough to install from a slow mirror.
 pub const DEFAULT_TIMEOUT: Span = Span::from_secs(300);
 
@@ -71,6 +73,8 @@ pub struct ManagedFile {
     pub template: Template,
     /// Its mode; by default that of the file it replaces, or 0644 for a new one.
     pub mode: Option<u32>,
+    /// Its owner, who may write its directory; by default that of the file it replaces, or the agent's user for a new one.
+    pub owner: Option<UserName>,
     /// A command that accepts or refuses the new file; `{path}` in an argument is the path of the new file.
     pub check: Option<Command>,
     /// A command that makes the file's reader read it again.

@@ -250,6 +250,7 @@ fn a_catalogue_file_has_one_content_and_its_defaults() {
         ("text = \"a\"\nbefore = [\"db\"]", "there is no [entity.db]"),
         ("text = \"a\"\ndebounce = \"2h\"", "longer than an hour"),
         ("text = \"a\"\nreload = []", "a command needs a program"),
+        ("text = \"a\"\nowner = \"a b\"", "\"a b\" is not the name or the number of a user"),
         ("text = \"a\"\n[[file]]\npath = \"/a/b\"\ntext = \"b\"", "file./a/b writes this file already"),
         (
             "text = \"a\"\n[[entity.db.file]]\npath = \"/a/b\"\ntext = \"b\"",

@@ -111,7 +111,7 @@ impl Independent {
             return self.connect(facts).await;
         };
         let probe = Probe::Http { authority: self.client().to_string(), path, status: None };
-        check::ask(&probe, facts, PATIENCE).await.map(drop)
+        check::ask(&probe, facts, PATIENCE).await.map(drop).map_err(|failure| failure.message)
     }
 
     /// Whether it takes connections, if it has a port.
@@ -120,7 +120,7 @@ impl Independent {
             return Ok(());
         }
         let probe = Probe::Tcp { authority: self.client().to_string() };
-        check::ask(&probe, facts, PATIENCE).await.map(drop)
+        check::ask(&probe, facts, PATIENCE).await.map(drop).map_err(|failure| failure.message)
     }
 
     /// What is kept of it for the one who starts and stops it.

@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use super::task::EntityTask;
 use crate::apply::CommandFacts;
-use crate::apply::files::{self, FileJournal, JournalPhase, StagedFile};
+use crate::apply::files::{self, FileAttributes, FileJournal, JournalPhase, StagedFile, owner};
 use crate::apply::hidden::hide;
 use crate::apply::part::{PartContext, run_all};
 use crate::apply::render::{RenderContext, render};
@@ -275,7 +275,8 @@ fn stage_all(managed: &[ManagedFile], context: &RenderContext) -> Result<Vec<Sta
     }
     let mut staged = Vec::new();
     for (file, mode, text) in texts {
-        match files::stage(&file.path, mode, &text) {
+        let attributes = owner(file.owner.as_ref()).map(|owner| FileAttributes { mode, owner });
+        match attributes.and_then(|attributes| files::stage(&file.path, attributes, &text)) {
             Ok(one) => staged.extend(one),
             Err(reason) => {
                 files::unstage(&staged);

@@ -6,7 +6,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bellwether_api::template::draw;
 use bellwether_api::v1::run::JobInputs;
 use bellwether_api::v1::workflow::TaskStep;
 use bellwether_core::local::account::AgentActivity;
@@ -28,6 +27,7 @@ use crate::apply::guarded::{JobGuard, ScriptEnd};
 use crate::config::recipe::Command;
 use crate::disk;
 use crate::ledger::FrozenInputs;
+use crate::renderer::draw;
 
 /// Default timeout of a task.
 const DEFAULT_TIMEOUT: Span = Span::from_secs(60 * 60);
@@ -277,9 +277,12 @@ impl EntityTask {
         let text =
             step.script.as_ref().map(|script| &script.text).or(step.file.as_ref().map(|file| &file.text));
         let text = text.ok_or_else(|| failed(format!("{line}: it has neither a script nor a file")))?;
-        let rendered =
-            draw(&step.name, text, minijinja::Value::from(Serde(&self.variables(frozen))), UNDEFINED)
-                .map_err(|reason| failed(format!("task {}: {reason}", frozen.inputs.task.task)))?;
+        let variables = minijinja::Value::from(Serde(self.variables(frozen)));
+        let (name, source) = (step.name.clone(), text.clone());
+        let drawn = move || draw(&name, &source, variables, UNDEFINED);
+        let rendered = disk::off_runtime(&self.context.tasks, drawn)
+            .await
+            .map_err(|reason| failed(format!("task {}: {reason}", frozen.inputs.task.task)))?;
         let (path, mode) = match &step.file {
             Some(file) => {
                 let mode = file.mode.as_deref().and_then(|mode| u32::from_str_radix(mode, 8).ok());

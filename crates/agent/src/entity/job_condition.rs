@@ -1,7 +1,6 @@
 //! Conditions of jobs, and the variables that they and the templates of a task have: whether a job begins, is skipped or fails without a
 //! beginning. Runs nothing.
 
-use bellwether_api::condition::holds;
 use bellwether_api::v1::run::JobInputs;
 use bellwether_core::local::memory::{ApplyProgress, StepOutcome};
 use bellwether_core::local::work::WorkMemory;
@@ -11,8 +10,10 @@ use serde_json::{Map, Value, json};
 use super::job_outputs;
 use super::rest::NextStep;
 use super::task::EntityTask;
+use crate::disk;
 use crate::facts::MachineFacts;
 use crate::ledger::FrozenInputs;
+use crate::renderer::holds;
 
 impl EntityTask {
     /// The facts of this machine, as soon as they were read; none on a logical node. `None` when the agent stops.
@@ -32,7 +33,7 @@ impl EntityTask {
         frozen: &FrozenInputs,
         stored: WorkMemory,
     ) -> Result<WorkMemory, NextStep> {
-        match self.condition(frozen, &stored) {
+        match self.condition(frozen, &stored).await {
             Ok(true) => Ok(stored),
             Ok(false) => Err(self.skip_job(stored, &frozen.inputs)),
             Err(reason) => Err(self.fail_job(stored, reason).await),
@@ -43,12 +44,14 @@ impl EntityTask {
     ///
     /// # Errors
     /// Why that cannot be said, with the task.
-    fn condition(&self, frozen: &FrozenInputs, stored: &WorkMemory) -> Result<bool, String> {
+    async fn condition(&self, frozen: &FrozenInputs, stored: &WorkMemory) -> Result<bool, String> {
         let FrozenInputs { inputs, .. } = frozen;
         let was_begun = stored.job.as_ref().is_some_and(|job| job.attempts > 0);
         let Some(condition) = inputs.spec.condition.as_ref().filter(|_| !was_begun) else { return Ok(true) };
         let number = inputs.index.saturating_add(1);
-        holds(condition, self.variables(frozen)).map_err(|reason| {
+        let (text, variables) = (condition.clone(), self.variables(frozen));
+        let held = disk::off_runtime(&self.context.tasks, move || holds(&text, variables)).await;
+        held.map_err(|reason| {
             format!("task {} ({number} of {}), if: {reason}", inputs.task.task, inputs.tasks)
         })
     }

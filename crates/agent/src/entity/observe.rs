@@ -296,7 +296,10 @@ impl EntityTask {
             return CheckSummary::Unhealthy(evidence.clone());
         }
         match &self.checks {
-            Some(checks) => vital(&checks.now()),
+            Some(checks) => match vital(&checks.now()) {
+                CheckSummary::Unhealthy(evidence) => CheckSummary::Unhealthy(checks.with_said(evidence)),
+                other @ (CheckSummary::Healthy | CheckSummary::NoChecks | CheckSummary::Unknown) => other,
+            },
             None if self.recipe.as_ref().is_some_and(|recipe| !recipe.checks.is_empty()) => {
                 CheckSummary::Unknown
             }

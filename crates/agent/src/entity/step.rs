@@ -285,7 +285,7 @@ impl EntityTask {
         // Dropping the validation kills its command; nothing else is undone.
         tokio::select! {
             outcome = observed::timeout(limit, verdict) => StepEnd::This(outcome.unwrap_or_else(|_| {
-                StepOutcome::Failed(no_verdict(recipe.timeout, &checks.now()))
+                StepOutcome::Failed(checks.with_said(no_verdict(recipe.timeout, &checks.now())))
             })),
             () = superseded => StepEnd::Superseded,
             () = token.cancelled() => StepEnd::Stopped,

@@ -33,6 +33,7 @@ use crate::apply::former::ProcessOwner;
 use crate::apply::log::RunOutput;
 use crate::apply::log_store::UnsentLogs;
 use crate::apply::process::SupervisedProcess;
+use crate::apply::process_log;
 use crate::catalogue::CatalogueSnapshot;
 use crate::check::EntityChecks;
 use crate::check_store::CheckStore;
@@ -312,7 +313,7 @@ impl EntityTask {
     }
 
     pub(super) fn service_log(&self) -> PathBuf {
-        self.context.logs.join(format!("{}.service.log", self.name))
+        process_log::path(&self.context.logs, &self.name)
     }
 
     pub(super) fn seed(&self) -> u64 {

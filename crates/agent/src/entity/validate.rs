@@ -44,7 +44,7 @@ pub(super) async fn validate(
         loop {
             match vital(&checks.now()) {
                 CheckSummary::NoChecks | CheckSummary::Healthy => return StepOutcome::Done,
-                CheckSummary::Unhealthy(evidence) => return StepOutcome::Failed(evidence),
+                CheckSummary::Unhealthy(evidence) => return StepOutcome::Failed(checks.with_said(evidence)),
                 CheckSummary::Unknown => show(&awaited(&checks.now()), complaint(&checks.now())),
             }
             // Both arms only wait.

@@ -10,11 +10,12 @@ use super::context::CatalogueContext;
 use super::format;
 use super::shared::FileContext;
 use super::state::FileState;
-use crate::apply::files::{self, FileJournal};
+use crate::apply::files::{self, FileAttributes, FileJournal, owner};
 use crate::apply::template;
 use crate::config::files::{CatalogueFile, FileForm};
 use crate::disk::off_runtime;
-use bellwether_api::template::{MAX_TEXT_BYTES, draw};
+use crate::renderer::draw;
+use bellwether_api::template::MAX_TEXT_BYTES;
 
 /// The reason given for an undefined variable of a template.
 const UNDEFINED: &str =
@@ -53,7 +54,7 @@ async fn replace(
     let (of, context) = (file.clone(), context.clone());
     let staged = off_runtime(&shared.tasks, move || {
         let text = text(&of, &context)?;
-        files::stage(&of.path, of.mode, &text)
+        files::stage(&of.path, FileAttributes { mode: of.mode, owner: owner(of.owner.as_ref())? }, &text)
     });
     let Some(staged) = staged.await? else { return Ok(false) };
     if let Some(check) = &file.check

@@ -1,4 +1,4 @@
-//! Answers to readers of the logs of jobs: a server asks by an order poll, and each request is answered once, as soon as there is
+//! Answers to readers of the logs of jobs and of processes: a server asks by an order poll, and each request is answered once, as soon as there is
 //! something to read, or after its wait.
 
 use std::path::PathBuf;
@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::connection::Connection;
 use super::retry::cannot;
 use crate::apply::job_log::{self, LogPart};
+use crate::apply::process_log::{self, LogStart};
 use crate::disk;
 use crate::ledger::Ledger;
 
@@ -64,6 +65,7 @@ impl LogAnswers {
 
     async fn answer(&self, request: LogRequest) {
         let read = match self.room.clone().try_acquire_owned() {
+            Ok(_place) if request.entity.is_some() => self.wait_for_output(&request).await,
             Ok(_place) => self.wait_for_text(&request).await,
             Err(_) => Err("the node answers too many readers of logs; retry".to_owned()),
         };
@@ -98,6 +100,30 @@ impl LogAnswers {
                 return Ok(LogText { offset, next, text, more, state });
             }
             is_first = false;
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// What the process of an entity wrote, at the latest after the wait of the request.
+    async fn wait_for_output(&self, request: &LogRequest) -> Result<LogText, String> {
+        let entity: EntityName =
+            request.entity.as_deref().unwrap_or_default().parse().map_err(|error| format!("{error}"))?;
+        let path = process_log::path(&self.logs, &entity);
+        let until = Instant::now() + Duration::from_millis(request.wait_ms.min(MAX_FOLLOW_MS));
+        let mut start = request.tail_bytes.map_or(LogStart::Byte(request.offset), LogStart::Tail);
+        loop {
+            let (of, to_end) = (path.clone(), request.wait_ms == 0);
+            let read = move || {
+                let read = process_log::read(&of, start, to_end);
+                read.map_err(|error| format!("its node cannot read it: {error}"))
+            };
+            let part = disk::off_runtime(&self.tasks, read).await?;
+            let none = || format!("no process of {entity} was started on this node");
+            let LogPart { offset, next, text, more } = part.ok_or_else(none)?;
+            if !text.is_empty() || Instant::now() >= until {
+                return Ok(LogText { offset, next, text, more, state: JobState::Running });
+            }
+            start = LogStart::Byte(offset);
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }

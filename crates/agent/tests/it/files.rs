@@ -223,10 +223,16 @@ async fn paths_that_cannot_be_written_are_reported_and_left_unchanged() {
     let bench = bench().await;
     fs::write(bench.path("app/real"), "kept\n").unwrap();
     symlink(bench.path("app/real"), bench.path("app/link")).unwrap();
+    fs::create_dir(bench.path("open")).unwrap();
+    fs::set_permissions(bench.path("open"), fs::Permissions::from_mode(0o777)).unwrap();
+    symlink(bench.path("app"), bench.path("way")).unwrap();
+    let [open, linked] = ["open/file", "way/file"].map(|name| bench.path(name).display().to_string());
     bench.params(json!({"word": "new"})).await;
     bench.join().await.unwrap();
     for (name, says) in [
         ("link", "it is a link to"),
+        (&open, "users other than its owner can write the directory"),
+        (&linked, "way is a link to"),
         ("missing/file", "cannot write to the directory"),
         ("real/file", "Not a directory"),
         ("/proc/bellwether", "cannot write /proc/.bellwether.bellwether-new"),

@@ -45,6 +45,12 @@ pub struct LogRequest {
     pub offset: u64,
     /// How long to wait for output if there is none, in milliseconds.
     pub wait_ms: u64,
+    /// The entity whose process wrote the log, in place of a job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entity: Option<String>,
+    /// Bytes before the end of the log from which on it is read, in place of the offset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail_bytes: Option<u64>,
 }
 
 /// What a node answers to a [`LogRequest`].

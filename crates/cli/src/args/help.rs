@@ -5,7 +5,7 @@ use clap::Command;
 /// Every visible command, by purpose, in the order that help lists them.
 pub(super) const GROUPS: [(&str, &[&str]); 7] = [
     ("Start here", &["demo", "dev", "server", "agent", "context", "simulate"]),
-    ("Look", &["status", "describe", "why", "events", "explain", "filter"]),
+    ("Look", &["status", "describe", "why", "events", "explain", "filter", "doctor", "debug"]),
     ("Nodes", &["node", "pause", "join-token"]),
     (
         "Change",

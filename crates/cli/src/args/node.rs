@@ -115,7 +115,7 @@ pub(crate) enum NodeVerb {
         #[command(flatten)]
         of: NodeName,
     },
-    /// Print the output of a node's last failing runs
+    /// Print the output of the process of an entity on a node, or of the node's last failing runs
     Logs(NodeLogs),
     /// Decommission a node for good: its certificate stops working and its agent ends; supervised processes keep running
     Decommission {
@@ -154,7 +154,13 @@ pub(crate) struct DrainNodes {
 pub(crate) struct NodeLogs {
     #[command(flatten)]
     pub(crate) of: NodeName,
-    /// Entity name; every entity if absent
+    /// Entity whose process wrote the output; without it, the output of failing runs is printed
+    #[arg(value_name = "ENTITY", conflicts_with_all = ["entity", "category"])]
+    pub(crate) process: Option<String>,
+    /// Go on with what the process writes, until Ctrl-C
+    #[arg(short, long, requires = "process")]
+    pub(crate) follow: bool,
+    /// Entity of failing runs; every entity if absent
     #[arg(short, long)]
     pub(crate) entity: Option<String>,
     /// Category: configure or validate; both if absent

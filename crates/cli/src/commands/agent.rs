@@ -129,6 +129,7 @@ async fn live(path: PathBuf) -> CommandResult {
             () = level.cancelled() => {}
         }
     });
+    bellwether_agent::renderer::separate();
     let ended = bellwether_agent::run::run_from(source, config, Clock::system(), &tasks).await;
     tasks.cancel();
     drop(stop);

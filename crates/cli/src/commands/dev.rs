@@ -154,6 +154,7 @@ async fn start_agent(
         write(&file, &text)?;
     }
     let config = super::agent::load(&file)?;
+    bellwether_agent::renderer::separate();
     let level = tasks.clone();
     tasks.spawn("agent", async move {
         if let Err(error) = bellwether_agent::run::run(config, Clock::system(), &level).await {

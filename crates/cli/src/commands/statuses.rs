@@ -11,6 +11,7 @@ use bellwether_api::v1::status::{Status, StatusState};
 use bellwether_core::records::status::BUILT_IN;
 use bellwether_core::words::time::Span;
 
+use super::process_log::ProcessReader;
 use crate::args::{DeleteStatus, Global, NodeLogs, UpdateStatus};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
@@ -124,8 +125,11 @@ fn lines(failures: &Failures) -> String {
 
 /// Prints the kept output of a node's failing runs, newest last.
 pub(super) async fn logs(context: &Context, wanted: NodeLogs) -> CommandResult {
-    let NodeLogs { of, entity, category } = wanted;
+    let NodeLogs { of, process, follow, entity, category } = wanted;
     let name = of.name;
+    if let Some(entity) = process {
+        return ProcessReader { node: name, entity, follow }.run(context).await;
+    }
     let kept = context.client.node_logs(&context.namespace, &name).await?.items;
     let fits = |log: &&NodeLog| {
         entity.as_ref().is_none_or(|entity| *entity == log.entity)

@@ -6,8 +6,6 @@ use axum::body::HttpBody;
 use axum::extract::{FromRequestParts, RawPathParams, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use bellwether_api::paths;
 use bellwether_api::problem::Code;
 use bellwether_core::access::{
@@ -24,11 +22,13 @@ use super::accepted::Accepted;
 use super::admission::{AdmissionPermit, RequestClass, Requester};
 use super::audit::{self, AuditedRoute};
 use super::consistency::{self, Consistency};
+use super::credential::{credential, looked_at, token};
 use super::currency;
 use super::listen::Peer;
 use super::problem::{FORBIDDEN_HINT, Failure};
 use super::readable::Readable;
 use super::state::AppState;
+use crate::metrics::ShownCredential;
 use crate::pki::CertificateIdentity;
 use crate::quotas::QuotaUse;
 use crate::{job_rights, rights, secret};
@@ -207,17 +207,29 @@ fn authorised(
     route: &AuditedRoute<'_>,
     named: Option<NodeName>,
 ) -> impl Future<Output = Result<Identity, Response>> + Send {
+    let shown = credential(request);
+    let address = request.extensions().get::<Peer>().and_then(|peer| peer.address);
+    let failures = &app.traffic.authentication_failures;
+    let looked_at = looked_at(failures, shown, address);
     let admitted = admit(app, request, (route.need, named), route.object).map_err(|(identity, denied)| {
-        (route.refused(app, request, (&identity, &denied)), refuse(app, request, denied))
+        let failed = shown.filter(|_| denied == Denied::Unknown && looked_at.is_ok());
+        let failed = failed.map(|shown| (shown, address.and_then(|address| failures.count(address, shown))));
+        (route.refused(app, request, (&identity, &denied)), failed, refuse(app, request, denied))
     });
     async move {
-        match admitted {
-            Ok(identity) => Ok(identity),
-            Err((entry, answer)) => {
-                Box::pin(app.audit.record_refused(entry, app.clock.now())).await;
-                Err(answer)
+        looked_at.map_err(Failure::into_response)?;
+        let (entry, failed, answer) = match admitted {
+            Ok(identity) => return Ok(identity),
+            Err(refused) => refused,
+        };
+        Box::pin(app.audit.record_refused(entry, app.clock.now())).await;
+        if let Some((credential, delayed)) = failed {
+            app.traffic.metrics.unauthenticated.get_or_create(&ShownCredential { credential }).inc();
+            if let Some(delayed) = delayed {
+                Box::pin(delayed.wait()).await;
             }
         }
+        Err(answer)
     }
 }
 
@@ -306,17 +318,6 @@ fn refuse(app: &AppState, request: &Request, denied: Denied) -> Response {
         Denied::Forbidden { .. } => FORBIDDEN_HINT,
     };
     Failure::from(denied).hint(hint).into_response()
-}
-
-/// The token in an `Authorization` header. It is accepted as a password only where clients have no other way to send it: a
-/// browser that stored it would send it along with the requests of any page.
-fn token(header: &str, may_be_password: bool) -> Option<String> {
-    if let Some(token) = header.strip_prefix("Bearer ") {
-        return Some(token.to_owned());
-    }
-    let encoded = header.strip_prefix("Basic ").filter(|_| may_be_password)?;
-    let pair = String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?;
-    pair.split_once(':').map(|(_, password)| password.to_owned())
 }
 
 /// The caller's identity, and the namespace of a node. A token takes precedence over a certificate: it was sent on purpose.

@@ -51,6 +51,8 @@ pub(crate) async fn read(
         index: job.index,
         offset,
         wait_ms: u64::try_from(wait.as_millis()).unwrap_or(MAX_FOLLOW_MS),
+        entity: None,
+        tail_bytes: None,
     };
     let node = (of.namespace.clone(), of.node.clone());
     let reader = app.traffic.log_requests.park(node, request).ok_or_else(|| of.busy())?;

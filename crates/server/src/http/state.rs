@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::admission::Admission;
+use super::authentication_failures::AuthenticationFailures;
 use crate::audit::AuditLog;
 use crate::config::etcd::Etcd;
 use crate::decider_failures::DeciderFailures;
@@ -135,6 +136,8 @@ pub struct TrafficContext {
     pub metrics: Metrics,
     /// Agents' sessions.
     pub sessions: Sessions,
+    /// Failed authentications, by network.
+    pub authentication_failures: AuthenticationFailures,
     /// Readers of logs of jobs.
     pub log_requests: LogRequests,
 }

@@ -10,6 +10,7 @@
 
 mod access;
 mod apply;
+mod authentication_failures;
 mod bad_input;
 mod classes;
 mod clocks;

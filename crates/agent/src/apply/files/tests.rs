@@ -1,6 +1,11 @@
-use std::os::unix::fs::symlink;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
+
+/// Rounds of replacing and restoring a file while somebody exchanges it and its directory.
+const ROUNDS: usize = 400;
 
 fn all(dir: &Path) -> Vec<String> {
     let names = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -28,7 +33,7 @@ impl TestDir {
     }
 
     fn put(&self, name: &str, text: &str) {
-        let staged = stage(&self.path(name), None, text).unwrap();
+        let staged = stage(&self.path(name), FileAttributes::default(), text).unwrap();
         place(&mut self.journal(), &staged.into_iter().collect::<Vec<_>>()).unwrap();
     }
 
@@ -50,8 +55,9 @@ fn a_file_is_replaced_in_one_move_and_keeps_its_mode_and_owner() {
     assert_eq!(here.text("a.conf").as_deref(), Some("new"));
     settle(&mut here.journal()).unwrap();
     assert_eq!((all(here.dir.path()), here.journal().is_empty()), (vec!["a.conf".to_owned()], true));
-    assert_eq!(stage(&path, None, "new").unwrap(), None);
-    assert!(stage(&path, Some(0o600), "new").unwrap().is_some());
+    assert!(stage(&path, FileAttributes::default(), "new").unwrap().is_none());
+    let private = FileAttributes { mode: Some(0o600), owner: None };
+    assert!(stage(&path, private, "new").unwrap().is_some());
 }
 
 #[test]
@@ -60,18 +66,25 @@ fn a_path_that_is_not_a_regular_file_is_refused_and_leaves_nothing_behind() {
     fs::write(here.path("real"), "kept").unwrap();
     symlink(here.path("real"), here.path("link")).unwrap();
     fs::create_dir(here.path("dir")).unwrap();
+    symlink(here.path("dir"), here.path("way")).unwrap();
+    fs::create_dir_all(here.path("open/in")).unwrap();
+    fs::set_permissions(here.path("open"), fs::Permissions::from_mode(0o777)).unwrap();
     for (path, says) in [
         (here.path("link"), "it is a link to"),
         (here.path("dir"), "is not a regular file"),
         (here.path("real/x"), "Not a directory"),
         (here.path("gone/x"), "cannot write to the directory"),
+        (here.path("way/x"), "way is a link to"),
+        (here.path("open/x"), "can write the directory"),
+        (here.path("open/in/x"), "can write the directory"),
         (PathBuf::from("/proc/bellwether.conf"), "cannot write /proc/.bellwether.conf.bellwether-new"),
     ] {
-        let error = stage(&path, None, "new").unwrap_err();
+        let error = stage(&path, FileAttributes::default(), "new").unwrap_err();
         assert!(error.contains(says), "{}: {error}", path.display());
     }
     assert_eq!(here.text("real").as_deref(), Some("kept"));
-    assert_eq!(all(here.dir.path()), ["dir", "link", "real"]);
+    assert_eq!(all(here.dir.path()), ["dir", "link", "open", "real", "way"]);
+    assert_eq!((all(&here.path("dir")), all(&here.path("open/in"))), (vec![], vec![]));
 }
 
 #[test]
@@ -98,8 +111,10 @@ fn all_files_replaced_since_the_last_reload_are_restored_to_it() {
 fn a_move_that_fails_halfway_restores_everything() {
     let here = TestDir::new();
     fs::write(here.path("a"), "old").unwrap();
-    let staged: Vec<StagedFile> =
-        ["a", "b"].iter().filter_map(|name| stage(&here.path(name), None, "new").unwrap()).collect();
+    let staged: Vec<StagedFile> = ["a", "b"]
+        .iter()
+        .filter_map(|name| stage(&here.path(name), FileAttributes::default(), "new").unwrap())
+        .collect();
     // The second temporary file disappears.
     let mut journal = here.journal();
     fs::remove_file(&staged[1].beside).unwrap();
@@ -107,6 +122,73 @@ fn a_move_that_fails_halfway_restores_everything() {
     assert!(error.contains("cannot replace"), "{error}");
     assert_eq!((here.text("a").as_deref(), here.journal().is_empty()), (Some("old"), true));
     assert_eq!(all(here.dir.path()), ["a"]);
+}
+
+/// Exchanges the file for a link to what only its owner may read, and its directory for a link to another, until told to stop.
+fn exchange(here: &TestDir, stop: &AtomicBool) {
+    let (file, dir) = (here.path("sub/app.conf"), here.path("sub"));
+    while !stop.load(Ordering::Relaxed) {
+        // Each of these fails while the directory is away, or while the agent moves the file.
+        drop(symlink(here.path("private"), here.path("sub/link")));
+        drop(fs::rename(here.path("sub/link"), &file));
+        drop(fs::write(here.path("sub/own"), "own"));
+        drop(fs::rename(here.path("sub/own"), &file));
+        drop(fs::rename(&dir, here.path("away")));
+        drop(symlink(here.path("other"), &dir));
+        drop(fs::remove_file(&dir));
+        drop(fs::rename(here.path("away"), &dir));
+    }
+}
+
+/// What others may read of a directory.
+fn public(dir: &Path) -> Vec<String> {
+    let paths = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let texts = paths.filter_map(|path| {
+        let about = fs::symlink_metadata(&path).ok()?;
+        if !about.is_file() || about.mode() & 0o004 == 0 { None } else { fs::read_to_string(path).ok() }
+    });
+    texts.collect()
+}
+
+/// Replaces and restores a file; returns whether others could read what they must not.
+fn replaced_and_restored(here: &TestDir, round: usize) -> bool {
+    let leaks = || {
+        let read = [public(&here.path("sub")), public(&here.path("away"))].concat();
+        read.contains(&"private".to_owned())
+    };
+    let mut journal = here.journal();
+    let staged = stage(&here.path("sub/app.conf"), FileAttributes::default(), &round.to_string());
+    let Ok(Some(staged)) = staged else { return leaks() };
+    if place(&mut journal, &[staged]).is_err() {
+        return leaks();
+    }
+    let before = leaks();
+    drop(put_back(&mut journal));
+    let after = leaks();
+    drop(settle(&mut journal));
+    before || after
+}
+
+#[test]
+fn who_exchanges_a_file_and_its_directory_for_links_reads_and_writes_nothing_by_them() {
+    let here = TestDir::new();
+    fs::write(here.path("private"), "private").unwrap();
+    fs::set_permissions(here.path("private"), fs::Permissions::from_mode(0o600)).unwrap();
+    for dir in ["other", "sub"] {
+        fs::create_dir(here.path(dir)).unwrap();
+    }
+    let stop = AtomicBool::new(false);
+    let leaks = std::thread::scope(|scope| {
+        let attack = scope.spawn(|| exchange(&here, &stop));
+        let leaks = (0..ROUNDS).map(|round| replaced_and_restored(&here, round)).find(|leaks| *leaks);
+        stop.store(true, Ordering::Relaxed);
+        attack.join().unwrap();
+        leaks
+    });
+    assert_eq!(leaks, None, "what only its owner may read was copied to where others may");
+    assert_eq!(all(&here.path("other")), Vec::<String>::new());
+    let about = fs::metadata(here.path("private")).unwrap();
+    assert_eq!((here.text("private").as_deref(), about.mode() & 0o777), (Some("private"), 0o600));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::v1::job::Job;
 use crate::v1::job_log::{JobLog, LogChunk};
 use crate::v1::node::Reason;
 use crate::v1::page::Page;
+use crate::v1::process_log::ProcessLog;
 use crate::v1::run::{NewRun, Run, UndoRun};
 use crate::v1::task_list::{NextJob, TaskList, TaskListEdit};
 use crate::v1::workflow::{Stage, Task, Workflow};
@@ -185,6 +186,23 @@ impl Client {
     ) -> Result<JobLog, CallError> {
         let path = fill(paths::JOB_LOG, &[namespace, run, node, &index.to_string()]);
         let path = format!("{path}?offset={offset}&wait={}ms", wait.as_millis());
+        self.get(&path, wait + LOG_DEADLINE).await
+    }
+
+    /// Reads the output of the process of an entity on a node from this byte on, or its end; waits as long for output, if there is none.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn process_log(
+        &self,
+        namespace: &str,
+        (node, entity): (&str, &str),
+        offset: Option<u64>,
+        wait: Duration,
+    ) -> Result<ProcessLog, CallError> {
+        let path = fill(paths::PROCESS_LOG, &[namespace, node, entity]);
+        let offset = offset.map_or_else(String::new, |offset| format!("&offset={offset}"));
+        let path = format!("{path}?wait={}ms{offset}", wait.as_millis());
         self.get(&path, wait + LOG_DEADLINE).await
     }
 

@@ -16,6 +16,7 @@ use bellwether_api::v1::overview::Overview;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::pause::Resumed;
 use bellwether_api::v1::probes::NodeProbes;
+use bellwether_api::v1::process_log::ProcessLog;
 use bellwether_api::v1::profile::{ParamsPatch, ParamsSpec};
 use bellwether_api::v1::registrations::ServiceRegistrations;
 use bellwether_api::v1::report::Report;
@@ -24,7 +25,9 @@ use bellwether_core::access::{ObjectKind, RequiredAccess, Right};
 use utoipa::openapi::path::HttpMethod::{Delete, Get, Patch, Post, Put};
 
 use super::super::routes::{Empty, Routes, route};
-use super::super::{access, expected, failures, logs, node_params, nodes, overview, reports, services, sync};
+use super::super::{
+    access, expected, failures, logs, node_params, nodes, overview, process_logs, reports, services, sync,
+};
 
 /// Params of nodes.
 pub(super) fn params(routes: Routes) -> Routes {
@@ -293,6 +296,16 @@ pub(super) fn statuses(routes: Routes) -> Routes {
                 "Get the log of a failed run",
             ),
             logs::get,
+        )
+        .add::<Empty, ProcessLog, _, _>(
+            route(
+                Get,
+                paths::PROCESS_LOG,
+                RequiredAccess::get(ObjectKind::Node),
+                "Read the output of the process of an entity from its node",
+            )
+            .query(&["offset", "wait"]),
+            process_logs::read,
         )
 }
 

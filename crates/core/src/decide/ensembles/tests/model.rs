@@ -103,7 +103,6 @@ impl Installation {
     }
 
     pub(super) fn of(nodes: usize, size: EnsembleSize, service: EnsembleService) -> Self {
-        let admits_by_itself = service.admits_by_itself();
         let annotation = Annotation::of("ann".parse().unwrap(), Timestamp::EPOCH);
         let ensemble = Ensemble {
             name: "db".parse().unwrap(),
@@ -125,8 +124,8 @@ impl Installation {
                 ensemble.service.clone(),
                 Timestamp::from_millis(1),
             ),
+            store: Store { admits_by_itself: ensemble.service.admits_by_itself(), ..Store::default() },
             ensemble,
-            store: Store { admits_by_itself, ..Store::default() },
             bootstraps: 0,
             now: 100,
             hosts: (0..nodes).map(|n| (format!("n-{n}").parse().unwrap(), Host::default())).collect(),

@@ -1,0 +1,127 @@
+//! The agent of this machine: its configuration, its identity, its data directory, and what it says of itself.
+
+use std::path::Path;
+
+use bellwether_agent::config::Config;
+use bellwether_agent::identity::{self, NodeCertificate};
+use bellwether_agent::local::client;
+use bellwether_agent::status::AgentStatus;
+use bellwether_api::client::{Access, Client, Identity};
+use bellwether_core::words::time::Span;
+use bellwether_rt::clock::Clock;
+
+use super::connection::unready;
+use super::finding::Finding;
+use super::machine;
+use crate::show::time::date;
+
+/// When the end of a node's certificate is near: it is renewed at half of its 72 h.
+const SOON: Span = Span::from_secs(24 * 3_600);
+
+pub(super) async fn look(path: &Path, findings: &mut Vec<Finding>) {
+    let config = match Config::load(path) {
+        Ok(config) => config,
+        Err(error) => {
+            let next = format!("mend {}, and see: bellwether agent run --check", path.display());
+            return findings.push(Finding::failed("agent/configuration", format!("cannot {error}"), next));
+        }
+    };
+    findings.push(Finding::ok("agent/configuration", format!("{} is valid", path.display())));
+    for reason in config.refused_definitions.values() {
+        let next = "mend the definition: the agent runs without it";
+        findings.push(Finding::warning("agent/services", format!("cannot {reason}"), next));
+    }
+    findings.push(machine::disk("agent", &config.data_dir));
+    match identity::certificate(&config.data_dir) {
+        Ok(Some(certificate)) => joined(&config, certificate, findings).await,
+        Ok(None) => {
+            let next = "join: bellwether agent join --server ADDRESS --token-file FILE --name NODE";
+            let detail = format!("this node has not joined: {} has no identity", config.data_dir.display());
+            return findings.push(Finding::failed("agent/identity", detail, next));
+        }
+        Err(error) => {
+            let next = "run this as root; if the file is damaged, join again: bellwether agent join --force";
+            return findings.push(Finding::failed("agent/identity", format!("cannot {error}"), next));
+        }
+    }
+    match client::status(&config.data_dir).await {
+        Ok(status) => running(&status, findings),
+        Err(error) => {
+            let next = "start it: systemctl start bellwether-agent, or bellwether agent run";
+            findings.push(Finding::failed("agent/process", error.to_string(), next));
+        }
+    }
+}
+
+/// Of a node that has joined: its key, its certificate, its clock, its servers.
+async fn joined(config: &Config, certificate: NodeCertificate, findings: &mut Vec<Finding>) {
+    findings.push(machine::private("agent", &certificate.key));
+    let now = Clock::system().now();
+    let next = "have the agent run and reach a server, which renews it; once it has expired, join again: \
+                bellwether agent join --force";
+    findings.push(machine::certificate("agent/certificate", (now, certificate.expires), SOON, next));
+    if now < certificate.issued {
+        let detail = format!(
+            "the clock of this machine is behind: the certificate is from {}",
+            date(certificate.issued.as_millis())
+        );
+        let next = "set the clock, and have it synchronised: timedatectl set-ntp true";
+        findings.push(Finding::failed("agent/clock", detail, next));
+    }
+    for server in &config.servers {
+        let access =
+            Access { server: server.clone(), ca: Some(certificate.ca.clone()), identity: Identity::Nobody };
+        let ready = match Client::new(&access) {
+            Ok(client) => client.ready().await,
+            Err(error) => Err(error),
+        };
+        findings.push(match ready {
+            Ok(()) => Finding::ok("agent/server", format!("{server} answers and is ready")),
+            Err(error) => unready("agent/server", &error),
+        });
+    }
+}
+
+/// What a running agent says of itself.
+fn running(status: &AgentStatus, findings: &mut Vec<Finding>) {
+    let own = env!("CARGO_PKG_VERSION");
+    findings.push(if status.agent_version == own {
+        Finding::ok("agent/process", format!("the agent runs, process {}, version {own}", status.pid))
+    } else {
+        let detail = format!("the agent is {}, this command line {own}", status.agent_version);
+        Finding::warning("agent/process", detail, "restart it: systemctl restart bellwether-agent")
+    });
+    match (&status.connected_since_ms, &status.problem) {
+        (Some(since), _) => {
+            let detail = format!("connected to {} since {}", status.server, date(*since));
+            findings.push(Finding::ok("agent/connection", detail));
+        }
+        (None, problem) => {
+            let problem = problem.clone().unwrap_or_else(|| "no server has answered yet".to_owned());
+            let next = "see the findings on its servers above, and: bellwether agent status";
+            findings.push(Finding::failed("agent/connection", problem, next));
+        }
+    }
+    let refused = [
+        (
+            "agent/orders",
+            &status.refused,
+            "see docs: orders that a node does not accept; bellwether agent status",
+        ),
+        ("agent/catalogue", &status.misread, "upgrade the agent"),
+        ("agent/status-file", &status.unwritable, "make room in its data directory, or mend its permissions"),
+        (
+            "agent/reload",
+            &status.configuration.refused,
+            "mend the configuration: bellwether agent run --check",
+        ),
+    ];
+    for (check, reason, next) in refused {
+        findings.extend(reason.as_ref().map(|reason| Finding::failed(check, reason.clone(), next)));
+    }
+    for (name, entity) in status.entities.iter().filter(|(_, entity)| entity.problem.is_some()) {
+        let reason = entity.problem.clone().unwrap_or_default();
+        let next = format!("see: bellwether agent status, bellwether why {}", status.node);
+        findings.push(Finding::warning(format!("agent/entity/{name}"), reason, next));
+    }
+}
