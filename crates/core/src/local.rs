@@ -13,6 +13,7 @@ pub mod health;
 pub mod health_tracker;
 pub mod member;
 pub mod memory;
+pub mod osd;
 pub mod plan;
 pub mod provision;
 pub mod report_numbers;

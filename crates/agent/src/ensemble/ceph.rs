@@ -23,8 +23,8 @@ use crate::apply::answer::answer;
 use crate::config::ensembles::CephPrograms;
 use crate::config::recipe::Command;
 
-/// Longest time for an answer: an election takes some seconds.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest time for an answer: an election takes up to nine seconds while one of the monitors is lost, and is no failure.
+const PATIENCE: Duration = Duration::from_secs(12);
 
 /// Time between two questions while there is no quorum.
 const AGAIN: Duration = Duration::from_millis(250);

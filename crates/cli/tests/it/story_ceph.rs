@@ -106,10 +106,11 @@ async fn a_lost_one_leaves_after_another_has_joined(place: &Setup, first: &str) 
     is_well(place, &second, &members).await;
     assert_eq!(ceph(place, &second, &["config-key", "get", "alpha"]).as_deref().map(str::trim), Some("1"));
     let events = done(place, &["events", "--limit", "1000"]);
-    let joined = events.lines().find(|line| line.contains("member 4 on") && line.contains("voting"));
-    let left = events.lines().find(|line| line.contains("member 1 on") && line.contains("leaving"));
+    let joined = events.lines().find(|line| line.contains("joining → voting: member 4"));
+    let left = events.lines().find(|line| line.contains("leaving → removed: member 1"));
     let (joined, left) = (joined.expect("it joined"), left.expect("it left"));
     assert!(is_before(&events, joined, left), "{joined}\n{left}");
+    assert!(left.contains("it did not work for too long"), "{left}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

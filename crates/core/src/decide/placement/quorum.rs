@@ -151,7 +151,8 @@ pub fn next_step(spec: &QuorumSpec, places: &CandidateNodes, members: &Voters, n
     }
     let wanted = wanted(spec, places, members);
     if voters > wanted {
-        return shrink(places, &placed, &silent);
+        let step = shrink(places, &placed, &silent);
+        return replaced(spec, places, members, step);
     }
     let missing = wanted.saturating_sub(working);
     if let Some(step) = replace(spec, places, members, missing, now) {
@@ -227,6 +228,22 @@ fn shrink(places: &CandidateNodes, placed: &Placed<'_>, silent: &[MemberNumber])
     let place = placed.get(&number).and_then(|node| places.get(*node));
     let is_drained = place.is_some_and(|place| place.is_drained);
     QuorumStep::Remove(number, if is_drained { RemovalReason::Drained } else { RemovalReason::Surplus })
+}
+
+/// The same with the reason for which there is one too many, if another one has joined in the place of one that is silent: as many work as are
+/// wanted.
+fn replaced(spec: &QuorumSpec, places: &CandidateNodes, members: &Voters, step: QuorumStep) -> QuorumStep {
+    let QuorumStep::Remove(number, RemovalReason::Surplus) = step else { return step };
+    let working = members.values().filter(|voter| !voter.is_silent()).count();
+    let of = members.get(&number).filter(|voter| voter.is_silent());
+    match (spec.replaces, of) {
+        (ReplaceOrder::JoinFirst, Some(voter)) if working == wanted(spec, places, members) => {
+            let is_known = places.contains_key(&voter.node);
+            let reason = if is_known { RemovalReason::Dead } else { RemovalReason::Decommissioned };
+            QuorumStep::Remove(number, reason)
+        }
+        (ReplaceOrder::JoinFirst | ReplaceOrder::RemoveFirst, _) => step,
+    }
 }
 
 /// What becomes of the members that are silent; `None` if none is. So many are missing while they are.

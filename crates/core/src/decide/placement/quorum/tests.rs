@@ -196,7 +196,7 @@ fn where_a_store_takes_members_at_any_time_one_that_is_silent_leaves_after_anoth
         assert!(matches!(model.act(), QuorumStep::Add(_)));
         assert_eq!(model.act(), QuorumStep::Wait(QuorumWait::Joining(MemberNumber::new(4))));
         model.joins();
-        let gone = QuorumStep::Remove(first, RemovalReason::Surplus);
+        let gone = QuorumStep::Remove(first, RemovalReason::Dead);
         assert_eq!(model.act(), gone);
         assert_eq!((model.settle(), model.working(), model.voters()), (QuorumStep::Rest, 3, 3));
         // Without another node its own gets the next one, after it was removed.
