@@ -79,7 +79,11 @@ impl SupervisedProcess {
         let output = log::append(path)?;
         let from = output.metadata()?.len();
         let errors = output.try_clone()?;
-        let child = tokio::process::Command::new(fill(program))
+        let mut command_line = tokio::process::Command::new(fill(program));
+        if let Some((user, group)) = facts.program_user()? {
+            command_line.uid(user).gid(group);
+        }
+        let child = command_line
             .args(arguments.iter().map(fill))
             .current_dir(&command.workdir)
             .env_clear()

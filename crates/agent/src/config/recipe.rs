@@ -47,6 +47,8 @@ pub struct Recipe {
     pub validate_every: Option<Span>,
     /// Deadline of each of the three parts.
     pub timeout: Span,
+    /// The user as which its commands and checks run; by default the agent's.
+    pub user: Option<UserName>,
     /// The supervised process, if there is one.
     pub process: Option<ProcessRecipe>,
     /// The checks of its health.
@@ -193,6 +195,8 @@ pub struct ScriptDirectory {
 pub struct ProcessRecipe {
     /// The command; `{version}` in an argument is replaced by the version.
     pub command: Command,
+    /// The user as which it runs; by default that of the entity.
+    pub user: Option<UserName>,
     /// Time between SIGTERM and SIGKILL.
     pub stop_timeout: Span,
     /// Time between the withdrawal of the entity's service instances and SIGTERM, when the process is replaced.
