@@ -26,6 +26,7 @@ pub(crate) mod template;
 use std::collections::BTreeMap;
 
 use crate::config::recipe::Command;
+use crate::users::UserName;
 
 /// The default `PATH` of commands, which do not inherit the agent's environment. Change it with `env = { PATH = ".." }`.
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -43,9 +44,17 @@ pub(crate) struct CommandFacts {
     pub(crate) node: String,
     /// `BELLWETHER_RUN`: the unique name of the run, by which the next agent finds what a killed agent left running.
     pub(crate) run: String,
+    /// The user as which it is started; the agent's own if `None`. Not in the environment.
+    pub(crate) user: Option<UserName>,
 }
 
 impl CommandFacts {
+    /// User and group as which a program is started; `None` if they are the agent's own.
+    pub(crate) fn program_user(&self) -> std::io::Result<Option<(u32, u32)>> {
+        let user = self.user.as_ref().map(UserName::program).transpose().map_err(std::io::Error::other)?;
+        Ok(user.flatten())
+    }
+
     /// The facts by name; the variable is `BELLWETHER_` and the name in upper case.
     pub(crate) fn all(&self) -> [(&'static str, &str); 5] {
         [

@@ -40,6 +40,28 @@ impl UserName {
         self.among(&listed).ok_or_else(|| failed(format!("{PASSWD} does not list it")))
     }
 
+    /// User and group as which a program is started; `None` if they are the agent's own. Reads `/etc/passwd`.
+    ///
+    /// # Errors
+    /// One line with the name and the reason.
+    pub(crate) fn program(&self) -> Result<Option<(u32, u32)>, String> {
+        let UserAccount { uid, gid } = self.look_up()?;
+        let own = rustix::process::geteuid();
+        if uid == own.as_raw() {
+            return Ok(None);
+        }
+        if !own.is_root() {
+            return Err(format!(
+                "cannot start a program as user {}: this agent does not run as root",
+                self.0
+            ));
+        }
+        let gid = gid.ok_or_else(|| {
+            format!("cannot start a program as user {}: {PASSWD} does not list its group", self.0)
+        })?;
+        Ok(Some((uid, gid)))
+    }
+
     fn among(&self, listed: &str) -> Option<UserAccount> {
         let number: Option<u32> = self.0.parse().ok();
         let found = listed.lines().find_map(|line| {

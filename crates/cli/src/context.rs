@@ -76,7 +76,7 @@ impl Context {
         })?;
         let token = match &global.token_file {
             Some(path) => Some(read(path, "the token")?),
-            None => token_in_environment().or_else(|| entry.as_ref().map(|entry| entry.token.clone())),
+            None => environment_token()?.or_else(|| entry.as_ref().map(|entry| entry.token.clone())),
         };
         let ca = match &global.ca {
             Some(path) => Some(read(path, "the CA certificate")?),
@@ -93,6 +93,17 @@ impl Context {
             namespace_is_said: global.namespace.is_some(),
             show: Show::new(global),
         })
+    }
+}
+
+/// The token in the environment. An empty one is a mistake: another one in its place may have rights that nobody meant to use.
+fn environment_token() -> Result<Option<String>, Failure> {
+    match token_in_environment() {
+        Some(token) if token.trim().is_empty() => {
+            let refused = Failure::usage("use BELLWETHER_TOKEN: it is empty".to_owned());
+            Err(refused.hint("unset it to use the token of the context"))
+        }
+        token => Ok(token),
     }
 }
 

@@ -8,6 +8,7 @@ mod systemd;
 use bellwether_core::local::memory::StepOutcome;
 
 pub(crate) use context::PartContext;
+pub(crate) use directory::owned_safely;
 
 use crate::config::recipe::Runner;
 

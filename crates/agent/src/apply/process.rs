@@ -6,7 +6,6 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use bellwether_core::records::evidence::Evidence;
@@ -79,13 +78,18 @@ impl SupervisedProcess {
         let output = log::append(path)?;
         let from = output.metadata()?.len();
         let errors = output.try_clone()?;
-        let child = tokio::process::Command::new(fill(program))
+        let mut command_line = tokio::process::Command::new(fill(program));
+        if let Some((user, group)) = facts.program_user()? {
+            command_line.uid(user).gid(group);
+        }
+        let stdin = command.standard_input()?;
+        let child = command_line
             .args(arguments.iter().map(fill))
             .current_dir(&command.workdir)
             .env_clear()
             .envs(facts.environment(command))
             .envs(owner.environment())
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .stdout(output)
             .stderr(errors)
             .process_group(0)

@@ -107,6 +107,7 @@ pub(super) struct EntityTable {
     pub(super) from_start: bool,
     pub(super) timeout: Option<String>,
     pub(super) workdir: Option<PathBuf>,
+    pub(super) user: Option<String>,
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
     pub(super) process: Option<ProcessTable>,
@@ -198,6 +199,7 @@ pub(super) struct ProcessTable {
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
     pub(super) workdir: Option<PathBuf>,
+    pub(super) user: Option<String>,
     pub(super) stop_timeout: Option<String>,
     pub(super) drain_time: Option<String>,
 }

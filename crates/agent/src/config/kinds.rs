@@ -56,6 +56,7 @@ fn has_parts(entity: &file::EntityTable) -> bool {
         || entity.validate_every.is_some()
         || entity.timeout.is_some()
         || entity.workdir.is_some()
+        || entity.user.is_some()
         || !entity.env.is_empty()
 }
 

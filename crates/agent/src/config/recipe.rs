@@ -1,7 +1,9 @@
 //! Recipes: how one entity is brought to a version on this node, and how its health is checked.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use bellwether_core::catalogue::need::Need;
 use bellwether_core::local::health::Hysteresis;
@@ -47,6 +49,8 @@ pub struct Recipe {
     pub validate_every: Option<Span>,
     /// Deadline of each of the three parts.
     pub timeout: Span,
+    /// The user as which its commands and checks run; by default the agent's.
+    pub user: Option<UserName>,
     /// The supervised process, if there is one.
     pub process: Option<ProcessRecipe>,
     /// The checks of its health.
@@ -115,6 +119,11 @@ pub struct Command {
 }
 
 impl Command {
+    /// What it reads as its standard input.
+    pub(crate) fn standard_input(&self) -> std::io::Result<Stdio> {
+        self.stdin.as_ref().map_or_else(|| Ok(Stdio::null()), |path| File::open(path).map(Stdio::from))
+    }
+
     /// The command for one file, whose path replaces `{path}` in the arguments.
     pub(crate) fn about(&self, path: &Path) -> Self {
         let path = path.display().to_string();
@@ -195,6 +204,8 @@ pub struct ScriptDirectory {
 pub struct ProcessRecipe {
     /// The command; `{version}` in an argument is replaced by the version.
     pub command: Command,
+    /// The user as which it runs; by default that of the entity.
+    pub user: Option<UserName>,
     /// Time between SIGTERM and SIGKILL.
     pub stop_timeout: Span,
     /// Time between the withdrawal of the entity's service instances and SIGTERM, when the process is replaced.

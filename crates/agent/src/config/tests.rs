@@ -43,9 +43,11 @@ fn a_whole_configuration_reads() {
         dynamic = [["one"], { argv = ["two"], env = { A = "1" } }]
         validate = "/etc/validate.d"
         timeout = "1m"
+        user = "app"
         env = { MODE = "x" }
         [entity.web.process]
         argv = ["/srv/web", "--version", "{version}"]
+        user = "980"
         [[entity.web.check]]
         name = "health"
         http = "http://127.0.0.1:8080/health?deep=1"
@@ -58,6 +60,11 @@ fn a_whole_configuration_reads() {
     );
     let config = load(&text).unwrap();
     let recipe = config.entities.values().next().unwrap();
+    let user = |text: &str| crate::users::UserName::parse(text).ok();
+    assert_eq!(
+        (recipe.user.clone(), recipe.process.as_ref().unwrap().user.clone()),
+        (user("app"), user("980"))
+    );
     assert!(matches!(&recipe.statics[0], Runner::Exec(command) if command.argv == ["/bin/install", "a b"]));
     assert_eq!(recipe.dynamics.len(), 2);
     assert!(matches!(&recipe.dynamics[1], Runner::Exec(command) if command.env.len() == 2));

@@ -205,6 +205,7 @@ fn recipe(
         validation: validation.map_err(|reason| place.at("validate").refuse(reason))?,
         validate_every: validate_every(&place.at("validate_every"), entity)?,
         timeout: place.at("timeout").span(entity.timeout.as_deref(), DEFAULT_TIMEOUT)?,
+        user: kinds::user(&place.at("user"), entity.user.as_deref())?,
         process: process.map(|process| supervised(&place.at("process"), process, &setting)).transpose()?,
         checks,
     })
@@ -233,7 +234,8 @@ fn supervised(
         Some(text) => place.at("drain_time").read(text)?,
         None => Span::ZERO,
     };
-    Ok(ProcessRecipe { command: argv, stop_timeout, drain_time })
+    let user = kinds::user(&place.at("user"), process.user.as_deref())?;
+    Ok(ProcessRecipe { command: argv, user, stop_timeout, drain_time })
 }
 
 fn check_recipe(

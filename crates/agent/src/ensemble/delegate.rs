@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::apply::CommandFacts;
 use crate::apply::answer::answer;
-use crate::apply::exec::{self, CommandExit};
+use crate::apply::output::one_line;
 use crate::config::recipe::Command;
 use crate::disk;
 
@@ -19,13 +19,19 @@ use crate::disk;
 const ORDER: &str = "order.json";
 
 /// The executable that tells how a member is.
-pub(super) const STATUS: &str = "status";
+const STATUS: &str = "status";
 
-/// Longest time for a start or a stop.
-const CHANGE: Duration = Duration::from_secs(300);
+/// All executables.
+pub(super) const EXECUTABLES: [&str; 4] = ["initialize", "configure_local", "destroy_local", STATUS];
 
 /// Longest time for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Most bytes that are shown of an answer that makes no sense.
+const SHOWN: usize = 80;
+
+/// What an answer is like.
+const EXAMPLE: &str = r#"{"state": "working"}"#;
 
 /// Most bytes of an answer.
 const MAX_ANSWER_BYTES: usize = 65_536;
@@ -109,34 +115,25 @@ impl DelegateOrder {
         disk::remove(&directory.join(ORDER))
     }
 
-    /// Starts it, also if it runs. The error fits after "cannot ".
-    pub(super) async fn start(&self, directory: &Path, facts: &CommandFacts) -> Result<(), String> {
+    /// The commands that start it, also if it runs, each in words that fit after "cannot ".
+    pub(super) fn start(&self, directory: &Path) -> Vec<(String, Command)> {
         match &self.delegate {
             Delegate::Systemd { unit } => {
-                change(systemctl(&["--no-ask-password", "start"], unit), facts, &format!("start unit {unit}"))
-                    .await
+                vec![(format!("start unit {unit}"), systemctl(&["--no-ask-password", "start"], unit))]
             }
             Delegate::Exec { dir } => {
-                for name in ["initialize", "configure_local"] {
-                    let path = dir.join(name);
-                    change(executable(&path, directory), facts, &format!("run {}", path.display())).await?;
-                }
-                Ok(())
+                ["initialize", "configure_local"].map(|name| run(&dir.join(name), directory)).into()
             }
         }
     }
 
-    /// Stops it, also if it does not run. The error fits after "cannot ".
-    pub(super) async fn stop(&self, directory: &Path, facts: &CommandFacts) -> Result<(), String> {
+    /// The command that stops it, also if it does not run, in the same words.
+    pub(super) fn stop(&self, directory: &Path) -> (String, Command) {
         match &self.delegate {
             Delegate::Systemd { unit } => {
-                change(systemctl(&["--no-ask-password", "stop"], unit), facts, &format!("stop unit {unit}"))
-                    .await
+                (format!("stop unit {unit}"), systemctl(&["--no-ask-password", "stop"], unit))
             }
-            Delegate::Exec { dir } => {
-                let path = dir.join("destroy_local");
-                change(executable(&path, directory), facts, &format!("run {}", path.display())).await
-            }
+            Delegate::Exec { dir } => run(&dir.join("destroy_local"), directory),
         }
     }
 
@@ -181,8 +178,10 @@ fn unit_status(unit: &str, shown: &str) -> DelegateStatus {
 
 /// What an executable says.
 fn own_status(written: &[u8]) -> Result<DelegateStatus, String> {
-    let answer: StatusAnswer = serde_json::from_slice(written)
-        .map_err(|error| format!("its answer is not that of status: {error}"))?;
+    let answer: StatusAnswer = serde_json::from_slice(written).map_err(|error| {
+        let said = one_line(&String::from_utf8_lossy(written), SHOWN);
+        format!("its answer is not like {EXAMPLE}, but {said:?}: {error}")
+    })?;
     let reason = if answer.reason.is_empty() { String::new() } else { format!("says: {}", answer.reason) };
     let or = |words: &str| if reason.is_empty() { words.to_owned() } else { reason.clone() };
     Ok(match answer.state {
@@ -197,21 +196,15 @@ fn own_status(written: &[u8]) -> Result<DelegateStatus, String> {
     })
 }
 
-/// Runs a command that changes something. The error fits after "cannot ".
-async fn change(command: Command, facts: &CommandFacts, what: &str) -> Result<(), String> {
-    let ended = exec::run(&command, facts, CHANGE, None).await;
-    let last = ended.tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    if ended.exit == CommandExit::Success {
-        return Ok(());
-    }
-    let separator = if last.is_empty() { "" } else { ": " };
-    Err(format!("{what}: {}{separator}{last}", ended.exit))
-}
-
 fn systemctl(arguments: &[&str], unit: &str) -> Command {
     let argv = ["systemctl"].iter().chain(arguments).chain([&unit]).map(|word| (*word).to_owned());
     let env = [("LC_ALL".to_owned(), "C".to_owned())].into();
     Command { argv: argv.collect(), workdir: "/".into(), env, stdin: None }
+}
+
+/// A run of an executable, in words that fit after "cannot ".
+fn run(path: &Path, directory: &Path) -> (String, Command) {
+    (format!("run {}", path.display()), executable(path, directory))
 }
 
 /// An executable, with the order of this directory on its standard input.
@@ -247,7 +240,10 @@ mod tests {
         assert_eq!(failed.reason, "says: the disk is full");
         assert_eq!(said(r#"{"state": "stopped"}"#).unwrap().state, None);
         for bad in ["", "working", r#"{"state": "well"}"#, r#"{"state": "working", "x": 1}"#] {
-            assert!(said(bad).unwrap_err().starts_with("its answer is not that of status"), "{bad}");
+            assert!(
+                said(bad).unwrap_err().starts_with("its answer is not like {\"state\": \"working\"}, but "),
+                "{bad}"
+            );
         }
     }
 }

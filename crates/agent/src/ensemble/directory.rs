@@ -139,18 +139,35 @@ impl OwnDirectory {
         }
     }
 
-    /// Gives it another name, beside it, which nobody has yet; answers that.
-    pub(super) fn set_aside(&self) -> io::Result<PathBuf> {
+    /// Removes it if no data were ever in it; else gives it another name, beside it, which nobody has yet, and answers that.
+    pub(super) fn set_aside(&self) -> io::Result<Option<PathBuf>> {
+        if self.is_empty()? {
+            fs::remove_dir_all(&self.path)?;
+            self.sync_parent()?;
+            return Ok(None);
+        }
         let named = |number: u32| self.path.with_extension(format!("set-aside-{number}"));
         for number in 1..=u32::MAX {
             let aside = named(number);
             if fs::symlink_metadata(&aside).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
                 fs::rename(&self.path, &aside)?;
                 self.sync_parent()?;
-                return Ok(aside);
+                return Ok(Some(aside));
             }
         }
         Err(io::Error::other("all names beside it are in use"))
+    }
+
+    /// Whether it is of a member, and has an empty directory for data.
+    fn is_empty(&self) -> io::Result<bool> {
+        if disk::read(&self.path.join(CLAIM))?.is_none() {
+            return Ok(false);
+        }
+        match fs::read_dir(self.data()) {
+            Ok(mut entries) => Ok(entries.next().is_none()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     fn sync_parent(&self) -> io::Result<()> {
@@ -184,10 +201,10 @@ mod tests {
         assert_eq!(own.look(&ETCD_SERVICE).unwrap(), MemberDirectory::Claimed(key(3), MemberData::Lost));
         fs::create_dir(own.data().join(ETCD.present)).unwrap();
         assert_eq!(own.look(&ETCD_SERVICE).unwrap(), MemberDirectory::Claimed(key(3), MemberData::Present));
-        let first = own.set_aside().unwrap();
+        let first = own.set_aside().unwrap().unwrap();
         assert_eq!(own.look(&ETCD_SERVICE).unwrap(), MemberDirectory::Absent);
         own.make(&key(4), &ETCD_SERVICE).unwrap();
-        let second = own.set_aside().unwrap();
+        let second = own.set_aside().unwrap().unwrap();
         assert!(first != second && first.join("data").join(ETCD.present).exists(), "{first:?} {second:?}");
         fs::create_dir(&own.path).unwrap();
         fs::write(own.path.join("precious"), "").unwrap();

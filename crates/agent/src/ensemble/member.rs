@@ -153,7 +153,11 @@ impl MemberTask {
         if let Some(entry) = &self.entry
             && let Ok(Some(_)) = self.delegated().await
         {
-            self.program = MemberProgram::delegated(entry.noted.key.clone());
+            self.program = MemberProgram::delegated(entry.noted.key.clone(), false);
+            while let Err(error) = self.end_executed().await {
+                tracing::warn!(ensemble = %self.ensemble, "cannot {error}");
+                tokio::time::sleep(RETRY).await;
+            }
             return;
         }
         let Some((key, mark)) =
@@ -197,7 +201,10 @@ impl MemberTask {
 
     /// Looks, and makes the next step.
     async fn step(&mut self, order: &MemberOrder) {
-        self.program.look(self.context.seed);
+        if self.program.look(self.context.seed) {
+            // What a program left running keeps its ports, and is stopped by nobody.
+            self.end_unknown().await;
+        }
         let look = match self.look(order).await {
             Ok(look) => look,
             Err(error) => return self.fails(order, &error).await,
@@ -227,7 +234,10 @@ impl MemberTask {
             MemberStep::Stop => {
                 self.withdraw();
                 match self.stop_program().await {
-                    Ok(()) => self.note(|entry| entry.process = None).await,
+                    Ok(()) => {
+                        self.end_unknown().await;
+                        self.note(|entry| entry.process = None).await
+                    }
                     failed => failed,
                 }
             }

@@ -14,6 +14,9 @@ use crate::apply::process::SupervisedProcess;
 /// How long a program must have run for its next end to be the first in a row.
 const LONG_RUN: Duration = Duration::from_secs(100);
 
+/// How many ends in a row are too many for it to count as working soon.
+const MANY_ENDS: u32 = 3;
+
 /// Time that a program has to end after SIGTERM.
 const STOP: Duration = Duration::from_secs(20);
 
@@ -43,6 +46,8 @@ pub(super) enum MemberProgram {
         due: Instant,
         /// Since when it works; `None` if it does not.
         works_since: Option<Instant>,
+        /// Whether it is yet to be started at all.
+        is_first: bool,
     },
     /// It ended by itself.
     Ended {
@@ -62,8 +67,33 @@ impl MemberProgram {
         Self::Running { key, process, since: Instant::now(), failed }
     }
 
-    pub(super) fn delegated(key: MemberKey) -> Self {
-        Self::Delegated { key, failed: 0, due: Instant::now(), works_since: None }
+    /// One that something else starts, and has not started yet if it is the first time.
+    pub(super) fn delegated(key: MemberKey, is_first: bool) -> Self {
+        Self::Delegated { key, failed: 0, due: Instant::now(), works_since: None, is_first }
+    }
+
+    /// Whether something else is yet to start it at all: what answers until then is something else.
+    pub(super) const fn is_first(&self) -> bool {
+        matches!(self, Self::Delegated { is_first: true, .. })
+    }
+
+    /// Notes that it was started.
+    pub(super) fn note_started(&mut self) {
+        if let Self::Delegated { is_first, .. } = self {
+            *is_first = false;
+        }
+    }
+
+    /// How often it has ended in a row, if that is so often that it does not count as working before it has run for long.
+    pub(super) fn keeps_ending(&self) -> Option<u32> {
+        let (failed, since) = match self {
+            Self::Running { failed, since, .. } => (*failed, Some(*since)),
+            // The first start is none after an end.
+            Self::Delegated { failed, works_since, .. } => (failed.saturating_sub(1), *works_since),
+            Self::Stopped | Self::Ended { .. } => return None,
+        };
+        let is_short = since.is_none_or(|since| since.elapsed() < LONG_RUN);
+        (is_short && failed >= MANY_ENDS).then_some(failed)
     }
 
     /// Notes that what something else runs works.
@@ -89,16 +119,17 @@ impl MemberProgram {
         true
     }
 
-    /// Notes that it has ended, if it has.
-    pub(super) fn look(&mut self, seed: u64) {
-        let Self::Running { process, since, failed, .. } = self else { return };
-        let Some(evidence) = process.ended() else { return };
+    /// Notes that it has ended, if it has; answers whether it has just now.
+    pub(super) fn look(&mut self, seed: u64) -> bool {
+        let Self::Running { process, since, failed, .. } = self else { return false };
+        let Some(evidence) = process.ended() else { return false };
         let failed = if since.elapsed() >= LONG_RUN { 1 } else { failed.saturating_add(1) };
         let due = Instant::now() + delay::after(failed, seed).to_duration();
         let last = evidence.tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let separator = if last.is_empty() { "" } else { "; it wrote: " };
         let summary = format!("{}{separator}{last}", evidence.summary);
         *self = Self::Ended { code: evidence.exit_code, summary, due, failed };
+        true
     }
 
     /// What the plan is made from.
@@ -165,5 +196,38 @@ fn is_there(program: &str) -> bool {
     match program.contains('/') {
         true => Path::new(program).is_file(),
         false => PATH.split(':').any(|dir| Path::new(dir).join(program).is_file()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> MemberKey {
+        MemberKey {
+            identity: "web-1".to_owned(),
+            number: bellwether_core::words::counter::MemberNumber::new(1),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_ends_again_and_again_does_not_work_before_it_has_run_for_long() {
+        let mut program = MemberProgram::delegated(key(), true);
+        assert!(program.is_first());
+        for ended in 0..4 {
+            assert!(program.may_start(|_| Duration::from_secs(1)), "start {ended}");
+            assert!(!program.may_start(|_| Duration::from_secs(1)), "not twice at once");
+            program.note_started();
+            program.note_works();
+            assert_eq!(program.keeps_ending(), (ended >= MANY_ENDS).then_some(ended));
+            tokio::time::advance(Duration::from_secs(5)).await;
+        }
+        assert!(!program.is_first());
+        program.note_works();
+        tokio::time::advance(LONG_RUN).await;
+        assert_eq!(program.keeps_ending(), None);
+        assert!(program.may_start(|failed| Duration::from_secs(failed.into())));
+        program.note_works();
+        assert_eq!(program.keeps_ending(), None, "what it did before is forgotten");
     }
 }

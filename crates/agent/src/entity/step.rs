@@ -222,7 +222,9 @@ impl EntityTask {
             return StepEnd::This(StepOutcome::Failed(Evidence { summary, ..Evidence::default() }));
         }
         let (owner, tasks) = (&self.context.owner, &self.context.tasks);
-        match SupervisedProcess::start(&supervised.command, facts, owner, &self.service_log(), tasks) {
+        let user = supervised.user.clone().or_else(|| facts.user.clone());
+        let facts = CommandFacts { user, ..facts.clone() };
+        match SupervisedProcess::start(&supervised.command, &facts, owner, &self.service_log(), tasks) {
             Ok(process) => {
                 fail::pass(FailPoint::ProcessStarted);
                 self.context.instances.up(&self.name, process.mark().clone());

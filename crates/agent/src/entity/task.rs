@@ -296,6 +296,7 @@ impl EntityTask {
             entity: self.name.to_string(),
             node: self.context.node.to_string(),
             run,
+            user: self.recipe.as_ref().and_then(|recipe| recipe.user.clone()),
         }
     }
 

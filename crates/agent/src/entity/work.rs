@@ -318,6 +318,7 @@ impl EntityTask {
                 entity: self.name.to_string(),
                 node: self.context.node.to_string(),
                 run: run_name,
+                user: None,
             };
             let token = self.context.tasks.token();
             let mut log = self.log();

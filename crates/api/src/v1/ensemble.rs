@@ -58,7 +58,7 @@ pub struct EnsembleSpec {
     /// The service agent that runs the members, with its settings.
     #[serde(deserialize_with = "object")]
     pub service: ServiceAgentSpec,
-    /// Number of members: of etcd and Redis 1 to 7, or `quorum`: 1 on up to 2 nodes that match, 3 on up to 20, 5 on up to 100, and 7 on
+    /// Number of members: of etcd, Redis and Ceph 1 to 7, or `quorum`: 1 on up to 2 nodes that match, 3 on up to 20, 5 on up to 100, and 7 on
     /// more, which grows with the nodes and never shrinks by itself; otherwise 1 to 64. Default `quorum`, and 1 where that is not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<EnsembleSize>,
@@ -74,7 +74,7 @@ pub struct EnsembleSpec {
     #[schema(example = "10m")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failover_after: Option<String>,
-    /// How long a new member may take until it votes, `10s` to `24h`. Default `10m`.
+    /// How long a new member may take until it votes or works, `10s` to `24h`. Default `10m`.
     #[schema(example = "10m")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub join_within: Option<String>,

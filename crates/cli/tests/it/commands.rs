@@ -210,6 +210,8 @@ async fn failures_say_what_why_and_what_to_try() {
     }
     let away = place.command(&["status"]).env("BELLWETHER_SERVER", "https://127.0.0.1:1").output().unwrap();
     assert_eq!(code(&away), 69);
+    let empty = place.command(&["status"]).env("BELLWETHER_TOKEN", "").output().unwrap();
+    assert!(code(&empty) == 64 && text(&empty.stderr).contains("BELLWETHER_TOKEN: it is empty"), "{empty:?}");
     let stranger = place.command(&["status"]).env("BELLWETHER_TOKEN", "bwt_wrong").output().unwrap();
     assert_eq!(code(&stranger), 7, "{}", text(&stranger.stderr));
     assert!(

@@ -183,6 +183,7 @@ fn service_agent(place: &Setup) -> String {
         (
             "configure_local",
             "runs && exit 0\n\
+             while test -e \"$data/hang\"; do sleep 0.1; done\n\
              test -e \"$data/refuse\" && { echo 'the licence has run out' >&2; exit 1; }\n\
              cd \"$data/files\"\n\
              setsid /usr/bin/python3 -m http.server \"$(of port)\" --bind \"$(of address)\" </dev/null >/dev/null 2>&1 &\n\
@@ -243,6 +244,21 @@ async fn what_executables_start_is_asked_started_again_and_stopped_by_them() {
     place.resume_agent(&first.node);
     are_found(&place, "toy", 1).await;
     assert_eq!(processes(&words), kept, "it outlives its agent");
+
+    // What an agent that was killed has begun ends before the next one begins anything.
+    std::fs::write(format!("{data}/hang"), "").unwrap();
+    assert!(Command::new("kill").arg(&kept[0]).status().unwrap().success());
+    let executing = || processes("toy/configure_local");
+    wait_for("it is being started", async || executing().len() == 1).await;
+    wait_for("it is said", async || why(&place, "toy").contains("is about to run")).await;
+    let begun = executing();
+    place.kill_agent(&first.node);
+    place.resume_agent(&first.node);
+    wait_for("it is being started anew", async || executing().len() == 1 && executing() != begun).await;
+    std::fs::remove_file(format!("{data}/hang")).unwrap();
+    are_found(&place, "toy", 1).await;
+    let kept = processes(&words);
+    assert_eq!(kept.len(), 1, "{kept:?}");
     done(&place, &["node", "drain", &first.node, "--reason", "a new disk", "--yes"]);
     wait_for("it has moved, and runs once", async || {
         let members = place.client().ensemble("default", "toy").await.unwrap().status.unwrap().members;

@@ -44,7 +44,7 @@ pub(super) async fn run(what: &str, directory: &ScriptDirectory, job: &mut PartC
 fn executables(dir: &Path) -> Result<Vec<String>, String> {
     let read = |path: &Path, error: io::Error| format!("read {}: {error}", path.display());
     let about = fs::metadata(dir).map_err(|error| read(dir, error))?;
-    safe(dir, &about)?;
+    owned_safely(dir, &about)?;
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).map_err(|error| read(dir, error))? {
         let path = entry.map_err(|error| read(dir, error))?.path();
@@ -56,15 +56,15 @@ fn executables(dir: &Path) -> Result<Vec<String>, String> {
         if !about.is_file() || about.permissions().mode() & 0o111 == 0 {
             continue;
         }
-        safe(&path, &about)?;
+        owned_safely(&path, &about)?;
         found.extend(path.to_str().map(str::to_owned));
     }
     found.sort();
     Ok(found)
 }
 
-/// Refuses a file that users other than root and the agent's own can write.
-fn safe(path: &Path, about: &fs::Metadata) -> Result<(), String> {
+/// Refuses a file that users other than root and the agent's own can write. The error fits after "cannot ".
+pub(crate) fn owned_safely(path: &Path, about: &fs::Metadata) -> Result<(), String> {
     let (mode, path) = (about.permissions().mode(), path.display());
     if about.uid() != 0 && about.uid() != rustix::process::geteuid().as_raw() {
         return Err(format!(

@@ -171,3 +171,18 @@ async fn the_end_of_a_process_is_seen_by_looking_where_it_cannot_be_waited_for()
     process.stop(Duration::ZERO).await;
     tokio::time::timeout(LONG, looking).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_process_runs_as_its_user_and_writes_the_log_that_is_not_its_own() {
+    let bench = Bench::new();
+    let own = rustix::process::geteuid();
+    let user = if own.is_root() { "nobody".to_owned() } else { own.as_raw().to_string() };
+    let argv = ["/bin/sh", "-c", "id -u; id -G"].map(str::to_owned).to_vec();
+    let command = Command { argv, workdir: "/".into(), env: Default::default(), stdin: None };
+    let user = Some(crate::users::UserName::parse(&user).unwrap());
+    let facts = CommandFacts { run: bench.run(), user, ..CommandFacts::default() };
+    let started = SupervisedProcess::start(&command, &facts, &bench.owner(), &bench.log(), &bench.tasks);
+    let evidence = started.unwrap().wait().await;
+    let expected = if own.is_root() { "65534\n65534\n".to_owned() } else { format!("{}\n", own.as_raw()) };
+    assert!(evidence.tail.starts_with(&expected), "{evidence:?}");
+}

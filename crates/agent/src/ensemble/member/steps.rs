@@ -65,7 +65,14 @@ impl MemberTask {
         self.stop_manager().await?;
         let own = self.directory.clone();
         let aside = self.on_disk("set its directory aside", move || own.set_aside()).await?;
-        tracing::info!(ensemble = %self.ensemble, aside = %aside.display(), "a directory of a member is set aside");
+        match aside {
+            Some(aside) => {
+                tracing::info!(ensemble = %self.ensemble, aside = %aside.display(), "a directory of a member is set aside");
+            }
+            None => {
+                tracing::info!(ensemble = %self.ensemble, "a directory of a member without data is removed")
+            }
+        }
         fail::pass(FailPoint::MemberSetAside);
         Ok(())
     }

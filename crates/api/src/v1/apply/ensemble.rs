@@ -34,8 +34,8 @@ pub struct EnsembleDocument {
     /// The service agent that runs the members, with its settings.
     #[serde(deserialize_with = "object")]
     pub service: ServiceAgentSpec,
-    /// Number of members, 1 to 7, or `quorum`: 1 on up to 2 nodes that match, 3 on up to 20, 5 on up to 100, and 7 on more. It grows with
-    /// the nodes and never shrinks by itself. Default `quorum`.
+    /// Number of members: of etcd, Redis and Ceph 1 to 7, or `quorum`: 1 on up to 2 nodes that match, 3 on up to 20, 5 on up to 100, and 7
+    /// on more, which grows with the nodes and never shrinks by itself; otherwise 1 to 64. Default `quorum`, and 1 where that is not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<EnsembleSize>,
     /// Which nodes may have members: a filter over names, labels, facts, params and profiles, or `all`. A node that no longer matches keeps
@@ -50,7 +50,7 @@ pub struct EnsembleDocument {
     #[schema(example = "10m")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failover_after: Option<String>,
-    /// How long a new member may take until it votes, `10s` to `24h`. Default `10m`.
+    /// How long a new member may take until it votes or works, `10s` to `24h`. Default `10m`.
     #[schema(example = "10m")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub join_within: Option<String>,

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 const MASK: &str = "***";
 
 /// Keys whose texts are shown: names, paths, addresses, times and choices.
-const SHOWN: [&str; 50] = [
+const SHOWN: [&str; 51] = [
     "action",
     "address",
     "addresses",
@@ -58,6 +58,7 @@ const SHOWN: [&str; 50] = [
     "timeout",
     "ttl",
     "unreachable_after",
+    "user",
 ];
 
 /// Tables whose keys are free, so that a key says nothing of its value.

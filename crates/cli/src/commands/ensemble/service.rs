@@ -40,9 +40,9 @@ pub(super) fn with_flags(
         ("--agent", agent.is_some(), &["exec"]),
     ];
     if let Some((flag, _, of)) = flags.iter().find(|(_, is_given, of)| *is_given && !of.contains(&kind)) {
-        let of = of.join(", ");
+        let (of, first) = (of.join(", "), of.first().copied().unwrap_or_default());
         return Err(Failure::usage(format!(
-            "use {flag}: it is a setting of {of}, and this is an ensemble of {kind}; leave it out"
+            "use {flag}: it is a setting of {of}, and this is an ensemble of {kind}; leave it out, or create it with --service {first}"
         )));
     }
     if let Some(etcd) = &mut service.etcd {

@@ -96,18 +96,14 @@ pub fn without_refusing<'a>(
 
 /// That a member of another ensemble on a node has one of the ports of this one, or its unit.
 fn taken_by_another(fleet: &Fleet, ensemble: &Ensemble, node: &NodeName) -> Option<String> {
-    let others = fleet.ensembles.values().map(|kept| &*kept.value);
-    let others = others.filter(|other| other.name != ensemble.name);
-    others
-        .filter(|other| {
-            let members = fleet.ensemble_members.get(&other.name);
-            members.is_some_and(|kept| kept.value.of_node(node).is_some())
-        })
-        .find_map(|other| {
-            let (field, value) = shared(&ensemble.service, &other.service)?;
-            let noun = if field == UNIT { UNIT } else { "port" };
-            Some(format!("a member of ensemble {} on it has {noun} {value}", other.name))
-        })
+    // Those of an ensemble that was deleted have it until they have left.
+    let others = fleet.ensemble_members.values().map(|kept| &*kept.value);
+    let others = others.filter(|other| other.ensemble != ensemble.name);
+    others.filter(|other| other.of_node(node).is_some()).find_map(|other| {
+        let (field, value) = shared(&ensemble.service, &other.service)?;
+        let noun = if field == UNIT { UNIT } else { "port" };
+        Some(format!("a member of ensemble {} on it has {noun} {value}", other.ensemble))
+    })
 }
 
 /// What a node cannot have of two services at once, with the field of it in the first: a port that both listen on, or a unit.

@@ -143,7 +143,9 @@ impl EnsembleSight<'_> {
         }
         let is_at_rest = match step {
             IndependentStep::Rest
-            | IndependentStep::Wait(IndependentWait::Silent { .. } | IndependentWait::NoRoom { .. }) => true,
+            | IndependentStep::Wait(
+                IndependentWait::Silent { .. } | IndependentWait::NoRoom { .. } | IndependentWait::NoneWorks,
+            ) => true,
             IndependentStep::Add(_)
             | IndependentStep::Remove(..)
             | IndependentStep::Wait(IndependentWait::Joining(_)) => false,

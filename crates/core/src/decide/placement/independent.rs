@@ -80,6 +80,8 @@ pub enum IndependentWait {
         /// When that is.
         until: Timestamp,
     },
+    /// None of the members works: none is replaced before one does.
+    NoneWorks,
     /// No node may have another member.
     NoRoom {
         /// How many are missing.
@@ -150,6 +152,8 @@ fn given_up(
     has_other: bool,
     now: Timestamp,
 ) -> Option<(MemberNumber, RemovalReason)> {
+    // Where none works, more likely something else has failed than all of them.
+    let may_be_lost = members.len() == 1 || members.values().any(IndependentMember::works);
     members.iter().find_map(|(number, member)| {
         let reason = match member.state {
             IndependentState::Refused if has_other => RemovalReason::Refused,
@@ -158,7 +162,9 @@ fn given_up(
             }
             // Of a node that is gone for good.
             IndependentState::Silent { since: Timestamp::EPOCH } => RemovalReason::Dead,
-            IndependentState::Silent { since } if has_other && now >= since.plus(spec.failover_after) => {
+            IndependentState::Silent { since }
+                if has_other && may_be_lost && now >= since.plus(spec.failover_after) =>
+            {
                 RemovalReason::Dead
             }
             IndependentState::Refused
@@ -223,6 +229,9 @@ fn waiting(
         IndependentState::Silent { since } => Some((*number, since)),
         IndependentState::Joining { .. } | IndependentState::Refused | IndependentState::Working => None,
     });
+    if late > 1 && late == members.len() {
+        return IndependentStep::Wait(IndependentWait::NoneWorks);
+    }
     if missing + late > 0 {
         return IndependentStep::Wait(IndependentWait::NoRoom { missing: missing + late });
     }

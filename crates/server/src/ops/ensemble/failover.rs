@@ -92,7 +92,10 @@ fn led<'a>(
         hint: Some(hint.to_owned()),
     };
     if ensemble.service.as_str() != "redis" {
-        let why = format!("members of {} elect their leader themselves", ensemble.service.as_str());
+        let why = match ensemble.service.has_voters() {
+            true => format!("members of {} elect their leader themselves", ensemble.service.title()),
+            false => "its members have no primary".to_owned(),
+        };
         return Err(refuse(why, "of an ensemble of Redis, the primary can be changed"));
     }
     if ensemble.mode == EnsembleMode::Unmanaged {

@@ -58,6 +58,10 @@ fn describe(wait: &IndependentWait, sight: &EnsembleSight<'_>, matching: usize) 
         IndependentWait::Silent { member, until } => {
             Some(replaced(&named(sight.members, *member), *until, sight.now))
         }
+        IndependentWait::NoneWorks => Some(
+            "none of its members works, and none is replaced before one does: start them, or see what they all need"
+                .into(),
+        ),
         IndependentWait::NoRoom { missing } => Some(no_room(matching, *missing)),
     }
 }

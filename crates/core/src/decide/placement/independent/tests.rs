@@ -176,6 +176,26 @@ fn one_that_does_not_work_has_its_time_and_stays_where_no_other_node_is() {
 }
 
 #[test]
+fn where_none_works_none_is_replaced_and_one_that_is_alone_is() {
+    let mut world = World::new(3);
+    world.settle();
+    for on in 0..NODES {
+        world.act(&Act::Silence(on, true));
+    }
+    world.act(&Act::Pass(600));
+    assert_eq!(world.decide(), IndependentStep::Wait(IndependentWait::NoneWorks));
+    assert_eq!(world.members.len(), 3);
+    let mut world = World::new(1);
+    world.settle();
+    for on in 0..NODES {
+        world.act(&Act::Silence(on, true));
+    }
+    world.act(&Act::Pass(60));
+    world.settle();
+    assert_eq!((world.working(), world.members.keys().next()), (1, Some(&number(2))));
+}
+
+#[test]
 fn a_drained_node_keeps_its_member_until_another_one_works() {
     let mut world = World::new(1);
     world.settle();
