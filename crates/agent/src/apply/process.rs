@@ -49,6 +49,8 @@ struct ProcessOutput {
     group: Pid,
     path: PathBuf,
     from: u64,
+    /// Whether what it leaves running in its group stays.
+    leaves: bool,
 }
 
 impl SupervisedProcess {
@@ -60,7 +62,18 @@ impl SupervisedProcess {
         path: &Path,
         tasks: &Tasks,
     ) -> io::Result<Self> {
-        Self::start_seen_by(command, facts, owner, (path, tasks), stat)
+        Self::start_seen_by(command, facts, owner, (path, tasks, false), stat)
+    }
+
+    /// The same for a command that ends, and may leave running what it starts.
+    pub(crate) fn start_leaving(
+        command: &Command,
+        facts: &CommandFacts,
+        owner: &ProcessOwner,
+        path: &Path,
+        tasks: &Tasks,
+    ) -> io::Result<Self> {
+        Self::start_seen_by(command, facts, owner, (path, tasks, true), stat)
     }
 
     /// The same with another look at the process that was started.
@@ -68,7 +81,7 @@ impl SupervisedProcess {
         command: &Command,
         facts: &CommandFacts,
         owner: &ProcessOwner,
-        (path, tasks): (&Path, &Tasks),
+        (path, tasks, leaves): (&Path, &Tasks, bool),
         look: impl FnOnce(i32) -> io::Result<ProcessStat>,
     ) -> io::Result<Self> {
         let (program, arguments) =
@@ -110,7 +123,7 @@ impl SupervisedProcess {
         };
         let mark = ProcessMark { pid: number, started_ticks, boot_id };
         let (sender, ended) = watch::channel(None);
-        let output = ProcessOutput { group: pid, path: path.to_owned(), from };
+        let output = ProcessOutput { group: pid, path: path.to_owned(), from, leaves };
         tasks.spawn("process", watch_own(child, sender, output, tasks.clone()));
         Ok(Self { mark, pid, ended })
     }
@@ -148,7 +161,7 @@ impl SupervisedProcess {
             Err(error) => return Err(error),
         }
         let (sender, ended) = watch::channel(None);
-        let output = ProcessOutput { group: pid, path: path.to_owned(), from: 0 };
+        let output = ProcessOutput { group: pid, path: path.to_owned(), from: 0, leaves: false };
         tasks.spawn("process", watch_adopted(handle, sender, output, tasks.clone()));
         Ok(Some(Self { mark: mark.clone(), pid, ended }))
     }
@@ -210,7 +223,9 @@ async fn watch_own(
         () = keep_log(&output, &tasks, &ended) => return,
     };
     // Its whole group is killed: what it left running would hold the ports of its successor.
-    signal(output.group, Signal::KILL);
+    if !output.leaves {
+        signal(output.group, Signal::KILL);
+    }
     let evidence = Evidence {
         summary: format!("the process ended: {exit}"),
         exit_code: exit.code(),

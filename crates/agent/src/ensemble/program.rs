@@ -42,6 +42,8 @@ pub(super) enum MemberProgram {
         key: MemberKey,
         /// How often it was started in a row without working for long.
         failed: u32,
+        /// How often in a row it worked, and not for long.
+        ended: u32,
         /// When it may be started again.
         due: Instant,
         /// Since when it works; `None` if it does not.
@@ -69,7 +71,7 @@ impl MemberProgram {
 
     /// One that something else starts, and has not started yet if it is the first time.
     pub(super) fn delegated(key: MemberKey, is_first: bool) -> Self {
-        Self::Delegated { key, failed: 0, due: Instant::now(), works_since: None, is_first }
+        Self::Delegated { key, failed: 0, ended: 0, due: Instant::now(), works_since: None, is_first }
     }
 
     /// Whether something else is yet to start it at all: what answers until then is something else.
@@ -88,8 +90,7 @@ impl MemberProgram {
     pub(super) fn keeps_ending(&self) -> Option<u32> {
         let (failed, since) = match self {
             Self::Running { failed, since, .. } => (*failed, Some(*since)),
-            // The first start is none after an end.
-            Self::Delegated { failed, works_since, .. } => (failed.saturating_sub(1), *works_since),
+            Self::Delegated { ended, works_since, .. } => (*ended, *works_since),
             Self::Stopped | Self::Ended { .. } => return None,
         };
         let is_short = since.is_none_or(|since| since.elapsed() < LONG_RUN);
@@ -106,10 +107,12 @@ impl MemberProgram {
     /// Whether what something else runs may be started now that it is stopped; then it may be again after the time that is given for so many
     /// starts in a row.
     pub(super) fn may_start(&mut self, delay: impl FnOnce(u32) -> Duration) -> bool {
-        let Self::Delegated { failed, due, works_since, .. } = self else { return false };
+        let Self::Delegated { failed, ended, due, works_since, .. } = self else { return false };
         let now = Instant::now();
-        if works_since.take().is_some_and(|since| now.duration_since(since) >= LONG_RUN) {
-            (*failed, *due) = (0, now);
+        match works_since.take() {
+            Some(since) if now.duration_since(since) >= LONG_RUN => (*failed, *ended, *due) = (0, 0, now),
+            Some(_) => *ended = ended.saturating_add(1),
+            None => {}
         }
         if now < *due {
             return false;

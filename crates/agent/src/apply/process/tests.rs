@@ -141,7 +141,7 @@ async fn a_process_that_cannot_be_looked_at_after_its_start_is_ended() {
     let command = Command { argv, workdir: "/".into(), env: Default::default(), stdin: None };
     let facts = CommandFacts { version: "v7".into(), run: bench.run(), ..CommandFacts::default() };
     let mut number = None;
-    let place = (&*bench.log(), &bench.tasks);
+    let place = (&*bench.log(), &bench.tasks, false);
     let started = SupervisedProcess::start_seen_by(&command, &facts, &bench.owner(), place, |pid| {
         number = Some(pid);
         Err(unseen())

@@ -67,7 +67,12 @@ impl MemberTask {
         };
         if self.program.is_first() {
             // What answers already was started by somebody else.
-            self.start_again(order, &kept).await?;
+            if !self.start_again(order, &kept).await? {
+                self.wait(DELEGATED_LOOK).await;
+            }
+            if let Some(hindered) = self.hindered.clone() {
+                self.report(order, self.stopped(), &hindered, None);
+            }
             return Ok(());
         }
         let facts = self.independent_facts();
@@ -85,7 +90,9 @@ impl MemberTask {
             None => {
                 let told = self.hindered.clone().unwrap_or(reason);
                 self.report(order, self.stopped(), &told, None);
-                self.start_again(order, &kept).await?;
+                if self.start_again(order, &kept).await? {
+                    return Ok(());
+                }
             }
         }
         self.wait(DELEGATED_LOOK).await;
@@ -97,11 +104,11 @@ impl MemberTask {
         if self.has_served() { MemberState::Failed } else { MemberState::Starting }
     }
 
-    /// Starts one that is stopped, unless it was started too short a time ago.
-    async fn start_again(&mut self, order: &MemberOrder, kept: &DelegateOrder) -> Result<(), String> {
+    /// Starts one that is stopped, unless it was started too short a time ago; answers whether it did.
+    async fn start_again(&mut self, order: &MemberOrder, kept: &DelegateOrder) -> Result<bool, String> {
         let seed = self.context.seed;
         if !self.program.may_start(|failed| delay::after(failed, seed).to_duration()) {
-            return Ok(());
+            return Ok(false);
         }
         self.hindered = None;
         for (what, command) in kept.start(&self.directory.path) {
@@ -111,9 +118,11 @@ impl MemberTask {
                 break;
             }
         }
-        self.program.note_started();
+        if self.hindered.is_none() {
+            self.program.note_started();
+        }
         fail::pass(FailPoint::MemberStarted);
-        Ok(())
+        Ok(true)
     }
 
     /// Runs a command to its end, or until it is late, or, if that may be, until the member is to leave. The ledger has it meanwhile, so that the
@@ -125,7 +134,8 @@ impl MemberTask {
         may_break_off: bool,
     ) -> Result<Result<(), String>, String> {
         let (facts, tasks) = (self.independent_facts(), &self.context.tasks);
-        let started = SupervisedProcess::start(command, &facts, &self.context.owner, &self.log, tasks);
+        let started =
+            SupervisedProcess::start_leaving(command, &facts, &self.context.owner, &self.log, tasks);
         let mut process = match started {
             Ok(process) => process,
             Err(error) => return Ok(Err(format!("{what}: {error}"))),
@@ -148,7 +158,8 @@ impl MemberTask {
             Some(_) | None => {
                 let last = ended.tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
                 let separator = if last.is_empty() { "" } else { ": " };
-                Err(format!("{what}: {}{separator}{last}", ended.summary))
+                let how = ended.exit_code.map_or(ended.summary, |code| format!("exit code {code}"));
+                Err(format!("{what}: {how}{separator}{last}"))
             }
         }))
     }
