@@ -110,6 +110,7 @@ fn recipe(mut table: toml::Table) -> Result<ProgramRecipe, String> {
 mod tests {
     use super::*;
 
+    #[expect(clippy::unwrap_in_result, reason = "only the settings may be refused here")]
     fn read(text: &str) -> Result<EnsembleSettings, ConfigError> {
         let table = toml::from_str(text).expect("it is a table of [ensembles]");
         let place = ConfigPath::new(Path::new("agent.toml"), "ensembles".to_owned());
