@@ -22,7 +22,7 @@ use super::accepted::Accepted;
 use super::admission::{AdmissionPermit, RequestClass, Requester};
 use super::audit::{self, AuditedRoute};
 use super::consistency::{self, Consistency};
-use super::credential::{credential, looked_at, token};
+use super::credential::{credential, token, too_many};
 use super::currency;
 use super::listen::Peer;
 use super::problem::{FORBIDDEN_HINT, Failure};
@@ -210,17 +210,19 @@ fn authorised(
     let shown = credential(request);
     let address = request.extensions().get::<Peer>().and_then(|peer| peer.address);
     let failures = &app.traffic.authentication_failures;
-    let looked_at = looked_at(failures, shown, address);
     let admitted = admit(app, request, (route.need, named), route.object).map_err(|(identity, denied)| {
-        let failed = shown.filter(|_| denied == Denied::Unknown && looked_at.is_ok());
-        let failed = failed.map(|shown| (shown, address.and_then(|address| failures.count(address, shown))));
-        (route.refused(app, request, (&identity, &denied)), failed, refuse(app, request, denied))
+        let unknown = shown.filter(|_| denied == Denied::Unknown);
+        // One that somebody has is never kept waiting by those that others try.
+        if let Some(busy) = unknown.and_then(|_| too_many(failures, shown, address)) {
+            return Err(busy.into_response());
+        }
+        let failed = unknown.map(|shown| (shown, address.and_then(|address| failures.count(address, shown))));
+        Ok((route.refused(app, request, (&identity, &denied)), failed, refuse(app, request, denied)))
     });
     async move {
-        looked_at.map_err(Failure::into_response)?;
         let (entry, failed, answer) = match admitted {
             Ok(identity) => return Ok(identity),
-            Err(refused) => refused,
+            Err(refused) => refused?,
         };
         Box::pin(app.audit.record_refused(entry, app.clock.now())).await;
         if let Some((credential, delayed)) = failed {

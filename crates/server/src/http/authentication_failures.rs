@@ -18,7 +18,7 @@ const UNDELAYED: u64 = 10;
 /// Delay of each further answer.
 const DELAY: Duration = Duration::from_secs(1);
 
-/// Most answers of a network that are delayed at the same time. Meanwhile, no further token from there is looked at.
+/// Most answers of a network that are delayed at the same time. Meanwhile, further tokens from there that nobody has are answered as busy.
 const MOST_DELAYED: usize = 8;
 
 /// Most networks that are counted on their own; the others are counted together.
@@ -53,7 +53,7 @@ pub(super) struct Delayed {
 }
 
 impl AuthenticationFailures {
-    /// Whether a token from this address is looked at: not while too many answers of its network are delayed.
+    /// Whether another answer to this address may be delayed: not while too many of its network are.
     pub(super) fn admits(&self, address: IpAddr) -> bool {
         let of = network(address);
         self.counted().networks.get(&of).is_none_or(|found| found.delayed < MOST_DELAYED)
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_token_is_looked_at_while_as_many_answers_are_delayed_as_may_be() {
+    async fn no_more_answers_are_delayed_than_may_be() {
         let failures = AuthenticationFailures::default();
         let mut delayed = Vec::new();
         for number in 0.. {

@@ -35,19 +35,16 @@ pub(super) fn credential(request: &Request) -> Option<&'static str> {
     peer.is_some_and(|peer| peer.bearer.is_some()).then_some("certificate")
 }
 
-/// Whether what a caller has shown is looked at.
-///
-/// # Errors
-/// The answer, if it is not: who guesses learns nothing of these tokens.
-pub(super) fn looked_at(
+/// The answer to a token that nobody has while too many answers of its network are delayed; `None` if it is delayed itself, or given at once.
+pub(super) fn too_many(
     failures: &AuthenticationFailures,
     shown: Option<&'static str>,
     address: Option<SocketAddr>,
-) -> Result<(), Failure> {
+) -> Option<Failure> {
     let is_token = shown == Some("token");
     if !is_token || address.is_none_or(|address| failures.admits(address.ip())) {
-        return Ok(());
+        return None;
     }
-    let detail = "too many authentications from this address failed: the token was not looked at";
-    Err(Failure::new(Code::Busy, detail).hint("retry").retry_after_ms(BUSY_MS))
+    let detail = "too many authentications from this address failed lately";
+    Some(Failure::new(Code::Busy, detail).hint("retry").retry_after_ms(BUSY_MS))
 }
