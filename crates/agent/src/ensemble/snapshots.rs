@@ -65,7 +65,7 @@ impl Snapshots {
         }
         let before = std::mem::replace(&mut self.followed, order.snapshots.clone());
         let files = SnapshotFiles { dir: self.dir.clone(), identity: order.identity.clone() };
-        if before.kept != order.snapshots.kept {
+        if (before.kept, before.latest) != (order.snapshots.kept.clone(), order.snapshots.latest) {
             let (files, order) = (files.clone(), order.snapshots.clone());
             drop(self.tasks.spawn_blocking(move || files.remove(&order)));
         }
@@ -197,7 +197,8 @@ mod tests {
         }
         std::fs::write(dir.path().join("store-2f-1-a.db"), "").unwrap();
         std::fs::write(dir.path().join("notes.txt"), "").unwrap();
-        let kept = SnapshotOrder { take: Some(id(2, 0xb)), kept: vec![id(3, 0xc), id(4, 0xd)] };
+        let kept = vec![id(3, 0xc), id(4, 0xd)];
+        let kept = SnapshotOrder { take: Some(id(2, 0xb)), kept, latest: Some(id(4, 0xd)) };
         files.remove(&kept);
         let found = std::fs::read_dir(dir.path()).unwrap();
         let mut left: Vec<String> =
@@ -215,5 +216,9 @@ mod tests {
             10,
             "an order that knows none removes none"
         );
+        // Those that are kept are all on other nodes.
+        files.remove(&SnapshotOrder { latest: Some(id(4, 0xd)), ..SnapshotOrder::default() });
+        let left = |number, at| files.path(id(number, at), "db").exists();
+        assert!(!left(2, 0xb) && !left(3, 0xc) && left(4, 0xd) && left(9, 0xe));
     }
 }

@@ -105,8 +105,10 @@ pub struct SnapshotFailure {
 pub struct SnapshotOrder {
     /// The one that it is to take; `None` if none.
     pub take: Option<SnapshotId>,
-    /// Those on it that are kept, the latest at the end. It removes older ones than the last of them, and no others.
+    /// Those on it that are kept, the latest at the end.
     pub kept: Vec<SnapshotId>,
+    /// The latest that is kept on any node; `None` if none is. The node removes older ones that are not kept on it, and no others.
+    pub latest: Option<SnapshotId>,
 }
 
 /// What became of a snapshot that a node was to take.
@@ -130,7 +132,8 @@ impl EnsembleSnapshots {
     pub fn order(&self, number: MemberNumber, node: &NodeName) -> SnapshotOrder {
         let ordered = self.ordered.as_ref().filter(|ordered| ordered.by == number);
         let kept = self.taken.iter().filter(|taken| taken.node == *node).map(|taken| taken.id);
-        SnapshotOrder { take: ordered.map(|ordered| ordered.id), kept: kept.collect() }
+        let latest = self.taken.iter().map(|taken| taken.id).max();
+        SnapshotOrder { take: ordered.map(|ordered| ordered.id), kept: kept.collect(), latest }
     }
 
     /// When the last one was taken, or failed.
@@ -145,7 +148,7 @@ impl SnapshotOrder {
     /// Whether a snapshot that lies on the node is to be removed.
     #[must_use]
     pub fn drops(&self, id: SnapshotId) -> bool {
-        self.kept.last().is_some_and(|last| id < *last) && !self.kept.contains(&id) && self.take != Some(id)
+        self.latest.is_some_and(|latest| id < latest) && !self.kept.contains(&id) && self.take != Some(id)
     }
 }
 

@@ -113,6 +113,9 @@ pub struct SnapshotOrder {
     /// Those on it that are kept, the latest at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<SnapshotId>,
+    /// The latest that is kept on any node: older ones that are not kept on this one are removed; absent if none is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latest: Option<SnapshotId>,
 }
 
 /// What became of a snapshot that a node was to take.
@@ -244,13 +247,15 @@ impl TryFrom<EnsembleSnapshots> for core::EnsembleSnapshots {
 
 impl From<&core::SnapshotOrder> for SnapshotOrder {
     fn from(from: &core::SnapshotOrder) -> Self {
-        Self { take: from.take.map(Into::into), kept: from.kept.iter().map(|id| (*id).into()).collect() }
+        let kept = from.kept.iter().map(|id| (*id).into()).collect();
+        Self { take: from.take.map(Into::into), kept, latest: from.latest.map(Into::into) }
     }
 }
 
 impl From<SnapshotOrder> for core::SnapshotOrder {
     fn from(from: SnapshotOrder) -> Self {
-        Self { take: from.take.map(Into::into), kept: from.kept.into_iter().map(Into::into).collect() }
+        let kept = from.kept.into_iter().map(Into::into).collect();
+        Self { take: from.take.map(Into::into), kept, latest: from.latest.map(Into::into) }
     }
 }
 
