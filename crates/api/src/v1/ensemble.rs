@@ -114,6 +114,9 @@ pub struct FailoverEnsemble {
     /// Whether nothing else is meant than that the last failover is acknowledged: the next one may take place within the hour.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub acknowledge: bool,
+    /// Whether a handover is withdrawn that was asked for and has not begun.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withdraw: bool,
     /// Reason for the change, recorded in its event.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,

@@ -73,6 +73,9 @@ pub(crate) enum EnsembleVerb {
         /// Acknowledge the last failover, and nothing else: the next one may take place within the hour
         #[arg(long, conflicts_with_all = ["to", "accept_data_loss"])]
         acknowledge: bool,
+        /// Withdraw a handover that was asked for and has not begun
+        #[arg(long, conflicts_with_all = ["to", "accept_data_loss", "acknowledge"])]
+        withdraw: bool,
         /// Reason, kept in the history
         #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
         reason: String,

@@ -53,8 +53,8 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
         EnsembleVerb::Scale { of, size, reason, consent } => {
             scale(context, &of.name, ScaleEnsemble { size, reason }, consent).await?;
         }
-        EnsembleVerb::Failover { of, to, accept_data_loss, acknowledge, reason, consent } => {
-            let request = FailoverEnsemble { to, accept_data_loss, acknowledge, reason };
+        EnsembleVerb::Failover { of, to, accept_data_loss, acknowledge, withdraw, reason, consent } => {
+            let request = FailoverEnsemble { to, accept_data_loss, acknowledge, withdraw, reason };
             failover(context, &of.name, &request, consent).await?;
         }
         EnsembleVerb::Replace { of, member, withdraw, reason, consent } => {
@@ -209,7 +209,7 @@ async fn list(context: &Context, page: &Page<Ensemble>) -> Result<(), Failure> {
     context.show.data(&page.items, names, |_| {
         let rows = page.items.iter().map(|ensemble| {
             let Ensemble { name, service, size, filter, mode, status, .. } = ensemble;
-            let votes = status.as_ref().map(|status| format!("{} of {}", status.working, status.wanted));
+            let votes = status.as_ref().map(sheet::working_of);
             vec![
                 name.clone(),
                 service.kind().unwrap_or("-").to_owned(),

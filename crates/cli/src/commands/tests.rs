@@ -40,8 +40,10 @@ const OFFLINE: [&str; 31] = [
     "cache-services",
 ];
 
-/// Commands that wait until they have an answer, or whose exit codes have a meaning of their own.
-const OWN_CODES: [&str; 8] = [
+/// Commands that wait until they have an answer, that do without a server, or whose exit codes have a meaning of their own.
+const OWN_CODES: [&str; 10] = [
+    "doctor",
+    "debug bundle",
     "wait",
     "cluster wait",
     "lock run",

@@ -1,5 +1,5 @@
 //! The members of a real Redis are restarted one after the other under a client that keeps count of what was acknowledged: the primary last, after it
-//! has handed over, and as a replica.
+//! has handed over, and as a replica. A handover that has not begun is withdrawn.
 
 use std::collections::BTreeMap;
 
@@ -45,4 +45,41 @@ async fn the_members_of_a_redis_are_restarted_one_after_the_other_and_the_primar
     assert!(restarted.last().unwrap().contains(&format!(" on {}", first.node)), "{restarted:?}");
     assert!(!events.contains("takes over from"), "no failover was needed: {events}");
     writer.all_is_at(&at(&next), "redis: restart of all members").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handover_to_a_member_that_does_not_know_of_it_is_withdrawn() {
+    let place = installed().await;
+    let [port] = free_ports();
+    place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
+    let members = complete(&place, 3).await;
+    let first = primary(&members);
+    let next = members.iter().find(|member| member.number != first.number).unwrap().clone();
+    let number = next.number.to_string();
+    let signal = |signal| rustix::process::kill_process(place.agent_pid(&next.node), signal).unwrap();
+    // Until its silence is noticed, it is asked to take over, and does not hear of it.
+    wait_for("it is asked of a member whose agent stands still", async || {
+        signal(rustix::process::Signal::STOP);
+        let is_asked = code(&place.run(&["ensemble", "failover", "cache", "--to", &number])) == 0;
+        if !is_asked {
+            signal(rustix::process::Signal::CONT);
+        }
+        is_asked
+    })
+    .await;
+    let why = || text(&place.run(&["why", "ensemble/cache"]).stdout);
+    let waits = format!("the primary is to hand over to member {number}");
+    assert!(why().contains(&waits), "{}", why());
+    let other = members.iter().find(|member| ![first.number, next.number].contains(&member.number)).unwrap();
+    let refused = place.run(&["ensemble", "failover", "cache", "--to", &other.number.to_string()]);
+    assert!(code(&refused) != 0 && text(&refused.stderr).contains("--withdraw"), "{refused:?}");
+    done(&place, &["ensemble", "failover", "cache", "--withdraw", "--reason", "the wrong one"]);
+    assert!(!why().contains(&waits), "{}", why());
+    signal(rustix::process::Signal::CONT);
+    assert_eq!(primary(&complete(&place, 3).await).number, first.number);
+    let events = done(&place, &["events", "--limit", "1000"]);
+    assert!(events.contains("ensemble.failover_withdrawn") && events.contains("the wrong one"), "{events}");
+    done(&place, &["ensemble", "failover", "cache", "--withdraw"]);
+    let refused = place.run(&["ensemble", "failover", "cache", "--withdraw", "--to", &number]);
+    assert!(text(&refused.stderr).contains("--withdraw"), "{refused:?}");
 }

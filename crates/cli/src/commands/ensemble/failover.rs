@@ -24,6 +24,7 @@ pub(super) async fn failover(
     let at = client.only_at(before.revision);
     let after = at.fail_over_ensemble(namespace, name, request).await?;
     let what = match (request.acknowledge, request.accept_data_loss) {
+        _ if request.withdraw => "the primary is not to hand over",
         (true, _) => "the last failover is acknowledged",
         (false, true) => "the primary is to be another member",
         (false, false) => "the primary is to hand over",

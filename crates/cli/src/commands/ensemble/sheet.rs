@@ -1,6 +1,7 @@
 //! An ensemble as it is shown.
 
 use bellwether_api::v1::ensemble::Ensemble;
+use bellwether_api::v1::ensemble::members::{EnsembleMember, MemberPhase};
 use bellwether_api::v1::ensemble::service::ServiceAgentSpec;
 use bellwether_api::v1::ensemble::status::EnsembleStatus;
 use bellwether_core::words::plural::Plural;
@@ -112,6 +113,17 @@ pub(super) fn planned(ensemble: &Ensemble) -> Vec<String> {
         lines.push(format!("{} more cannot get one", Plural(status.refused - shown, "node")));
     }
     lines
+}
+
+/// How many members work, of how many that there are to be, and how many have yet to leave.
+pub(super) fn working_of(status: &EnsembleStatus) -> String {
+    let leaves =
+        |member: &&EnsembleMember| matches!(member.state, MemberPhase::Leaving | MemberPhase::Removed);
+    let leaving = match status.members.iter().filter(leaves).count() {
+        0 => String::new(),
+        leaving => format!(", {leaving} leaving"),
+    };
+    format!("{} of {}{leaving}", status.working, status.wanted)
 }
 
 /// How many of the members that vote work, if not all of them do.

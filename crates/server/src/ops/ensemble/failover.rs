@@ -37,7 +37,10 @@ pub async fn fail_over(
             let members = fleet.ensemble_members.get(name).map(|kept| &*kept.value);
             let (before, primary) = led(ensemble, members)?;
             let mut members = before.clone();
+            let is_alone = request.to.is_none() && !request.accept_data_loss && !request.acknowledge;
             let said_of = match (request.acknowledge, request.to, request.accept_data_loss) {
+                _ if request.withdraw && !is_alone => return Err(excluded("withdraw")),
+                _ if request.withdraw => withdraw(&mut members)?,
                 (true, None, false) => acknowledge(&mut members.lead),
                 (true, _, _) => return Err(excluded("acknowledge")),
                 (false, Some(to), true) => force(fleet, &mut members, MemberNumber::new(to))?,
@@ -52,7 +55,7 @@ pub async fn fail_over(
             let draft = EventDraft {
                 before: Some(primary.to_string()),
                 after: members.lead.handover.or(members.lead.primary).map(|number| number.to_string()),
-                ..event("ensemble.failover_requested", format!("ensemble/{name}"), told(&said_of, &reason))
+                ..event(kind(request), format!("ensemble/{name}"), told(&said_of, &reason))
             };
             let is_changed = members.lead.primary != before.lead.primary;
             let changed = is_changed.then(|| EventDraft {
@@ -73,9 +76,14 @@ fn told(said: &str, reason: &str) -> String {
     if reason.is_empty() { said.to_owned() } else { format!("{said}: {reason}") }
 }
 
+const fn kind(request: &FailoverEnsemble) -> &'static str {
+    if request.withdraw { "ensemble.failover_withdrawn" } else { "ensemble.failover_requested" }
+}
+
 fn excluded(field: &str) -> OpError {
     let reason = match field {
         "acknowledge" => "excludes to and accept_data_loss",
+        "withdraw" => "excludes to, accept_data_loss and acknowledge",
         _ => "needs to: name the member that becomes the primary",
     };
     ShapeError::at(field, reason).into()
@@ -112,6 +120,22 @@ fn led<'a>(
 fn acknowledge(lead: &mut PrimaryRecord) -> String {
     lead.failed_over = None;
     "the last failover is acknowledged: the next one may take place at once".to_owned()
+}
+
+/// The primary is not to hand over any more. Until the member that takes over knows of it, the primary was not told.
+fn withdraw(members: &mut EnsembleMembers) -> Result<String, OpError> {
+    let Some(to) = members.lead.handover else {
+        return Ok("no handover was asked for".to_owned());
+    };
+    if members.lead.is_handover_known {
+        let name = &members.ensemble;
+        return Err(OpError::Refused {
+            reason: format!("withdraw the handover of ensemble {name}: member {to} is taking over already"),
+            hint: Some(format!("see how far it is: bellwether why ensemble/{name}")),
+        });
+    }
+    members.lead.handover = None;
+    Ok(format!("the primary is not to hand over to member {to} any more"))
 }
 
 /// What a member that is heard of, and works by its own word, says of its replication.
@@ -168,7 +192,7 @@ fn hand_over(
             reason: format!(
                 "fail over ensemble {name}: its primary is to hand over to member {other} already"
             ),
-            hint: Some(format!("see what it waits for: bellwether why ensemble/{name}")),
+            hint: Some(format!("withdraw that before: bellwether ensemble failover {name} --withdraw")),
         });
     }
     members.lead.handover = Some(to);

@@ -200,7 +200,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => host().prop_map(Act::Drain),
         1 => (1_u32..6).prop_map(Act::Size),
         1 => Just(Act::Acknowledge),
-        1 => host().prop_map(Act::HandOver),
+        2 => prop_oneof![host().prop_map(Act::HandOver), Just(Act::Withdraw)],
         1 => Just(Act::RestartAll),
     ];
     prop_oneof![3 => quiet, 1 => loud]

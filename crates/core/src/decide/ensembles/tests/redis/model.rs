@@ -40,6 +40,8 @@ pub(super) enum Act {
     Acknowledge,
     /// A person has the primary hand over to the member of this machine.
     HandOver(usize),
+    /// A person withdraws that, before it has begun.
+    Withdraw,
     /// A person asks that all members are restarted.
     RestartAll,
     Pass(u64),
@@ -203,6 +205,8 @@ impl Machines {
                 let to = to.filter(|to| self.members.lead.primary != Some(*to));
                 self.members.lead.handover = self.members.lead.handover.or(to);
             }
+            Act::Withdraw if self.members.lead.is_handover_known => {}
+            Act::Withdraw => self.members.lead.handover = None,
             Act::RestartAll => {
                 let annotation = Annotation::of("ann".parse().unwrap(), self.at());
                 let left = self.members.members.keys().copied().collect();
