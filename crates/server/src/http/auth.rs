@@ -214,17 +214,19 @@ fn authorised(
         let unknown = shown.filter(|_| denied == Denied::Unknown);
         // One that somebody has is never kept waiting by those that others try.
         if let Some(busy) = unknown.and_then(|_| too_many(failures, shown, address)) {
-            return Err(busy.into_response());
+            return (None, None, busy.into_response());
         }
         let failed = unknown.map(|shown| (shown, address.and_then(|address| failures.count(address, shown))));
-        Ok((route.refused(app, request, (&identity, &denied)), failed, refuse(app, request, denied)))
+        (Some(route.refused(app, request, (&identity, &denied))), failed, refuse(app, request, denied))
     });
     async move {
         let (entry, failed, answer) = match admitted {
             Ok(identity) => return Ok(identity),
-            Err(refused) => refused?,
+            Err(refused) => refused,
         };
-        Box::pin(app.audit.record_refused(entry, app.clock.now())).await;
+        if let Some(entry) = entry {
+            Box::pin(app.audit.record_refused(entry, app.clock.now())).await;
+        }
         if let Some((credential, delayed)) = failed {
             app.traffic.metrics.unauthenticated.get_or_create(&ShownCredential { credential }).inc();
             if let Some(delayed) = delayed {
