@@ -150,14 +150,19 @@ impl MemberTask {
 
     /// Takes over the program that an agent before has started.
     async fn adopt(&mut self) {
-        if let Some(entry) = &self.entry
-            && let Ok(Some(_)) = self.delegated().await
-        {
-            self.program = MemberProgram::delegated(entry.noted.key.clone(), false);
-            while let Err(error) = self.end_executed().await {
-                tracing::warn!(ensemble = %self.ensemble, "cannot {error}");
-                tokio::time::sleep(RETRY).await;
+        while let Err(error) = self.adopt_delegated().await {
+            // Until that is known, nothing is started beside it, and it is not left running.
+            if let Some(order) = self.current() {
+                self.report(
+                    &order,
+                    MemberState::Failed,
+                    &format!("cannot be looked at: cannot {error}"),
+                    None,
+                );
             }
+            tokio::time::sleep(RETRY).await;
+        }
+        if let MemberProgram::Delegated { .. } = self.program {
             return;
         }
         let Some((key, mark)) =

@@ -204,6 +204,17 @@ fn service_agent(place: &Setup) -> String {
     dir
 }
 
+/// What was started is known beside its data, too: an agent whose ledger was lost stops it.
+async fn without_its_ledger_and_deleted(place: &mut Setup, words: &str) {
+    let next = serving(place, "toy", 1).await.remove(0);
+    place.kill_agent(&next.node);
+    std::fs::remove_file(place.path(&format!("{}/data/ledger/members/toy.json", next.node))).unwrap();
+    place.resume_agent(&next.node);
+    are_found(place, "toy", 1).await;
+    done(place, &["ensemble", "delete", "toy", "--yes"]);
+    wait_for("it is stopped", async || processes(words).is_empty()).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_executables_start_is_asked_started_again_and_stopped_by_them() {
     let [port] = free_ports::<1>();
@@ -266,6 +277,5 @@ async fn what_executables_start_is_asked_started_again_and_stopped_by_them() {
         has_moved && processes(&words).len() == 1 && processes(&words) != kept
     })
     .await;
-    done(&place, &["ensemble", "delete", "toy", "--yes"]);
-    wait_for("it is stopped", async || processes(&words).is_empty()).await;
+    without_its_ledger_and_deleted(&mut place, &words).await;
 }

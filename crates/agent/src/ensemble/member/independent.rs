@@ -6,6 +6,7 @@ use std::time::Duration;
 use bellwether_core::local::delay;
 use bellwether_core::local::member::MemberKey;
 use bellwether_core::records::member::{MemberOrder, MemberState, MemberTask as OrderedTask};
+use bellwether_core::words::counter::MemberNumber;
 use bellwether_rt::fail::{self, FailPoint};
 use bellwether_rt::observed;
 use tokio::sync::watch;
@@ -164,8 +165,18 @@ impl MemberTask {
         }))
     }
 
+    /// Takes over what systemd, or executables of this node, were told to start by an agent before, if anything was.
+    pub(super) async fn adopt_delegated(&mut self) -> Result<(), String> {
+        // Also where the ledger is lost: it would be left running.
+        let Some(kept) = self.delegated().await? else { return Ok(()) };
+        let key = MemberKey { identity: kept.identity, number: MemberNumber::new(kept.member) };
+        self.end_executed().await?;
+        self.program = MemberProgram::delegated(key, false);
+        Ok(())
+    }
+
     /// Ends what the agent before had begun to execute.
-    pub(super) async fn end_executed(&mut self) -> Result<(), String> {
+    async fn end_executed(&mut self) -> Result<(), String> {
         let Some(mark) = self.entry.as_ref().and_then(|entry| entry.process.clone()) else { return Ok(()) };
         let adopted = SupervisedProcess::adopt(&mark, &self.log, &self.context.tasks);
         let adopted = adopted.map_err(|error| format!("look at process {}: {error}", mark.pid))?;
@@ -193,7 +204,7 @@ impl MemberTask {
     }
 
     /// What systemd, or executables of this node, were told to start; `None` if nothing.
-    pub(super) async fn delegated(&self) -> Result<Option<DelegateOrder>, String> {
+    async fn delegated(&self) -> Result<Option<DelegateOrder>, String> {
         let directory = self.directory.path.clone();
         self.on_disk("read what was started", move || DelegateOrder::read(&directory)).await
     }

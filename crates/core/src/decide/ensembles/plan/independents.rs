@@ -59,7 +59,7 @@ fn describe(wait: &IndependentWait, sight: &EnsembleSight<'_>, matching: usize) 
             Some(replaced(&named(sight.members, *member), *until, sight.now))
         }
         IndependentWait::NoneWorks => Some(
-            "none of its members works, and none is replaced before one does: start them, or see what they all need"
+            "none of its members works, and none is replaced before one does: start them, see what they all need, or decommission the nodes that are gone for good"
                 .into(),
         ),
         IndependentWait::NoRoom { missing } => Some(no_room(matching, *missing)),
