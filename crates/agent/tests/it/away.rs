@@ -85,7 +85,14 @@ async fn an_agent_that_an_overloaded_server_turns_away_retries_after_the_given_t
     bench.join().await.unwrap();
     // A client waits for a change that nobody makes, and takes the only permit for agents.
     let (hangs, asks) = (bench.node_client(), bench.node_client());
-    let hanging = async move { hangs.service(NS, "none", Some(1 << 50), Duration::from_secs(50)).await };
+    // It asks again if the other one, that looks whether the permit is taken, has it just then.
+    let hanging = async move {
+        while let Err(CallError::Problem(_)) =
+            hangs.service(NS, "none", Some(1 << 50), Duration::from_secs(50)).await
+        {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
     let mut occupant = tokio::task::JoinSet::new();
     occupant.spawn(hanging);
     bench

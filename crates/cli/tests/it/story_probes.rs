@@ -204,6 +204,9 @@ async fn a_primary_dies_a_replica_is_promoted_and_each_change_is_told_once_by_it
     let promoted = |view: &ClusterView| primary(view) == Some("db-2");
     view(&place, "the promotion", promoted).await;
     ask_redis(ports[2], &["REPLICAOF", "127.0.0.1", &ports[1].to_string()]);
+    // Only then the former primary: one that is up, and of which a report of before is known still, would have a replica of its own.
+    let follows = |view: &ClusterView| is_connected(view, "db-3") == Some(true);
+    view(&place, "the replica of the new primary", follows).await;
     stores[0] = redis(&place, ports[0], Some(ports[1]));
     let healed = |view: &ClusterView| {
         primary(view) == Some("db-2")

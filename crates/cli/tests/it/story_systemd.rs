@@ -7,18 +7,20 @@ use crate::place::{Setup, below, done, free_ports, text, wait_for};
 use crate::story_independent::serving;
 use rustix::process::Pid;
 
-/// Its configuration: units that need nothing of the machine, and none that cleans directories of it.
-const BOOT: &str = "mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/system && cp \"$1\"/* /run/systemd/system/ && \
+/// Its configuration: control groups of its own, whatever the machine has mounted, units that need nothing of the machine, and none that
+/// cleans directories of it.
+const BOOT: &str = "umount --recursive /sys/fs/cgroup; mount -t cgroup2 cgroup2 /sys/fs/cgroup && mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/system && cp \"$1\"/* /run/systemd/system/ && \
     ln -s /dev/null /run/systemd/system/sysinit.target && ln -s /dev/null /run/systemd/system/systemd-tmpfiles-setup.service && \
-    exec /lib/systemd/systemd --system --unit=story.target --log-target=null";
+    exec /lib/systemd/systemd --system --unit=story.target --log-target=console";
 
 /// A systemd, as the first process of namespaces.
 struct Systemd {
     outside: Child,
+    log: String,
 }
 
 impl Systemd {
-    fn start(units: &str) -> Self {
+    fn start(units: &str, log: String) -> Self {
         let within = [
             "--mount",
             "--pid",
@@ -32,9 +34,14 @@ impl Systemd {
             "sh",
         ];
         let mut command = Command::new("unshare");
-        let outside =
-            command.args(within).arg(units).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
-        Self { outside }
+        let written = std::fs::File::create(&log).unwrap();
+        command
+            .args(within)
+            .arg(units)
+            .stdin(Stdio::null())
+            .stdout(written.try_clone().unwrap())
+            .stderr(written);
+        Self { outside: command.spawn().unwrap(), log }
     }
 
     /// The command that runs others in its namespaces.
@@ -59,6 +66,9 @@ impl Drop for Systemd {
     fn drop(&mut self) {
         drop(self.outside.kill());
         drop(self.outside.wait());
+        if std::thread::panicking() {
+            eprintln!("{}", std::fs::read_to_string(&self.log).unwrap_or_default());
+        }
     }
 }
 
@@ -83,7 +93,7 @@ async fn instances_of_a_unit_are_started_again_outlive_their_agent_and_are_stopp
     );
     std::fs::write(format!("{units}/web@.service"), service).unwrap();
     std::fs::write(format!("{units}/story.target"), format!("[Unit]\n{quiet}")).unwrap();
-    let systemd = Systemd::start(&units);
+    let systemd = Systemd::start(&units, place.path("systemd.log"));
     wait_for("systemd runs", async || systemd.state("story.target") == "active").await;
     let sections = "addresses = { lo = [\"127.0.38.1\"] }\n\n[ensembles]\nunits = [\"web@.service\"]\n";
     place.start_agent_on(&systemd.on(), "n-1", sections);
