@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use crate::shell::{self, has, say};
 
 /// Debian packages of programs that the stories use for real, and how to see that they are there.
-const PACKAGES: [(&str, &str, &str); 21] = [
+const PACKAGES: [(&str, &str, &str); 22] = [
     ("nginx-light", "/usr/sbin/nginx", "-v"),
     ("curl", "curl", "--version"),
     ("prometheus", "prometheus", "--version"),
@@ -21,6 +21,7 @@ const PACKAGES: [(&str, &str, &str); 21] = [
     ("redis-server", "redis-server", "--version"),
     ("ceph-mon", "ceph-mon", "--version"),
     ("ceph-mgr", "ceph-mgr", "--version"),
+    ("ceph-osd", "ceph-osd", "--version"),
     ("ceph-common", "ceph", "--version"),
     (
         "postgresql",

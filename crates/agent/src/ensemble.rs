@@ -7,16 +7,23 @@ mod ceph_files;
 mod certificates;
 mod context;
 mod delegate;
+mod devices;
 mod directory;
 mod etcd;
 mod independent;
 mod instance;
 mod member;
+mod osd;
+mod osd_board;
+mod osd_calls;
+mod osd_files;
+mod osds;
 mod program;
 mod redis;
 mod snapshot_stream;
 mod snapshots;
 mod software;
+mod store_osds;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -24,7 +31,9 @@ use std::sync::Arc;
 
 use bellwether_core::records::member::{MemberOrder, MemberReport};
 use bellwether_core::records::order::Order;
-use bellwether_core::words::name::EnsembleName;
+use bellwether_core::records::osd::{DeviceReport, OsdReport};
+use bellwether_core::words::counter::MemberNumber;
+use bellwether_core::words::name::{DeviceSerial, EnsembleName};
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_rt::wait::changed_or_never;
@@ -32,6 +41,7 @@ use tokio::sync::watch;
 
 use self::context::MemberContext;
 use self::member::MemberTask;
+use self::osds::Osds;
 use crate::apply::former::ProcessOwner;
 use crate::config::Config;
 use crate::ledger::{MemberEntry, MemberStore};
@@ -39,8 +49,26 @@ use crate::link::source::CertificateSource;
 use crate::service::LocalAddresses;
 use crate::service::published::PublishedInstances;
 
-/// What this node reports of its members; absent until each that was ordered was looked at.
-pub(crate) type KnownMembers = watch::Receiver<Option<BTreeMap<EnsembleName, MemberReport>>>;
+/// What this node reports of its members, its OSDs and its devices.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct NodeTold {
+    /// By ensemble: its member.
+    pub(crate) members: BTreeMap<EnsembleName, MemberReport>,
+    /// By ensemble and number: its OSDs.
+    pub(crate) osds: BTreeMap<EnsembleName, BTreeMap<MemberNumber, OsdReport>>,
+    /// The devices that it offers.
+    pub(crate) devices: BTreeMap<DeviceSerial, DeviceReport>,
+}
+
+impl NodeTold {
+    /// Whether there is nothing to tell.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What this node reports; absent until all that was ordered was looked at.
+pub(crate) type KnownMembers = watch::Receiver<Option<NodeTold>>;
 
 /// What members are made with.
 pub(crate) struct EnsembleParts<'a> {
@@ -106,8 +134,11 @@ pub(crate) fn start(
     };
     let (known, told) = watch::channel(None);
     // A node that runs none, and never had one, says nothing of members.
-    if context.settings.is_some() || !entries.is_empty() {
-        tasks.spawn("ensembles", Members { context, orders, entries, running: BTreeMap::new(), known }.run());
+    let has_osds = order.is_some_and(|order| !order.content.osds.is_empty());
+    if context.settings.is_some() || !entries.is_empty() || has_osds {
+        let osds = Osds::start(&context);
+        let members = Members { context, orders, entries, running: BTreeMap::new(), osds, known };
+        tasks.spawn("ensembles", members.run());
     }
     told
 }
@@ -120,13 +151,15 @@ struct Members {
     entries: BTreeMap<EnsembleName, MemberEntry>,
     /// By ensemble: where its order is put.
     running: BTreeMap<EnsembleName, watch::Sender<Option<MemberOrder>>>,
-    known: watch::Sender<Option<BTreeMap<EnsembleName, MemberReport>>>,
+    osds: Osds,
+    known: watch::Sender<Option<NodeTold>>,
 }
 
 impl Members {
     async fn run(mut self) {
         let token = self.context.tasks.token();
         let mut reports = self.context.reports.subscribe();
+        let (mut osds, mut devices) = (self.osds.reports.clone(), self.osds.devices.clone());
         loop {
             self.follow();
             self.publish();
@@ -135,6 +168,8 @@ impl Members {
                 () = token.cancelled() => return,
                 () = changed_or_never(&mut self.orders) => {}
                 () = changed_or_never(&mut reports) => {}
+                () = changed_or_never(&mut osds) => {}
+                () = changed_or_never(&mut devices) => {}
             }
         }
     }
@@ -143,6 +178,7 @@ impl Members {
     fn follow(&mut self) {
         let order = self.orders.borrow_and_update().clone();
         let Some(order) = order else { return };
+        self.osds.follow(&order.content.osds);
         let members = &order.content.members;
         for (name, sender) in &self.running {
             let wanted = members.get(name);
@@ -169,15 +205,18 @@ impl Members {
         let reports = self.context.reports.borrow();
         let ordered: BTreeSet<&EnsembleName> = self.running.keys().collect();
         let is_whole = ordered.iter().all(|name| reports.contains_key(*name));
-        if self.orders.borrow().is_none() || !is_whole {
+        let Some((osds, devices)) = self.osds.told() else { return };
+        // Before the first order, all that there is to tell of are devices that others may want.
+        if !is_whole || self.orders.borrow().is_none() && devices.is_empty() {
             return;
         }
-        let told: BTreeMap<_, _> = reports
+        let members: BTreeMap<_, _> = reports
             .iter()
             .filter(|(name, _)| ordered.contains(name))
             .map(|(name, report)| (name.clone(), report.clone()))
             .collect();
         drop(reports);
+        let told = NodeTold { members, osds, devices };
         self.known.send_if_modified(|known| {
             let is_news = known.as_ref() != Some(&told);
             *known = Some(told);

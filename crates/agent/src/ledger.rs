@@ -24,7 +24,7 @@ use bellwether_rt::tasks::Tasks;
 pub(crate) use entry::{EntityEntry, FormerReplicas, HandoverEntry, MetNeeds, RegisteredService};
 pub use error::LedgerError;
 pub(crate) use handovers::HandoverStore;
-pub(crate) use members::{MemberEntry, MemberStore};
+pub(crate) use members::{MarkShape, MemberEntry, MemberStore};
 pub(crate) use work::{FrozenInputs, RunStore};
 
 use self::error::{damaged, file, read};

@@ -109,6 +109,8 @@ pub const NODE_MEMBERS: &str = "/v1/namespaces/{ns}/nodes/{node}/members";
 pub const MEMBER_CERTIFICATE: &str = "/v1/namespaces/{ns}/nodes/{node}/members/{ensemble}/certificate";
 /// The keys of the member that a node has of an ensemble.
 pub const MEMBER_KEYS: &str = "/v1/namespaces/{ns}/nodes/{node}/members/{ensemble}/keys";
+/// The keys of an OSD that a node has of an ensemble.
+pub const OSD_KEYS: &str = "/v1/namespaces/{ns}/nodes/{node}/osds/{ensemble}/keys";
 /// Requests a rescan of a node's facts.
 pub const NODE_RESCAN: &str = "/v1/namespaces/{ns}/nodes/{node}/rescan";
 /// Service registrations of a node, by that node.
@@ -290,6 +292,8 @@ pub const ENSEMBLE_FAILOVER: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/fa
 pub const ENSEMBLE_REPLACE: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/replace";
 /// The restart of the members of an ensemble.
 pub const ENSEMBLE_RESTART: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/restart";
+/// The removal of an OSD of an ensemble.
+pub const ENSEMBLE_REMOVE_OSD: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/remove-osd";
 /// Snapshots of the data of an ensemble.
 pub const ENSEMBLE_SNAPSHOT: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/snapshot";
 /// A certificate for a client of an ensemble.

@@ -126,6 +126,7 @@ fn order(generation: u64) -> Order {
         failed_runs: Vec::new(),
         services: None,
         members: BTreeMap::new(),
+        osds: BTreeMap::new(),
     }
 }
 

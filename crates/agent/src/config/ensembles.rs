@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use bellwether_core::words::name::{ProgramName, UnitName};
+use bellwether_core::words::name::{DeviceSerial, ProgramName, UnitName};
 use bellwether_rt::config_error::ConfigError;
 
 use super::command::{CommandDefaults, directory, from_table};
@@ -13,6 +13,9 @@ use super::recipe::Command;
 
 /// Where the executables of service agents are, each with a directory of its name.
 const SERVICE_AGENTS: &str = "/etc/bellwether/service-agents";
+
+/// In place of serial numbers: all disks that have one.
+const ALL_DEVICES: &str = "*";
 
 /// How this node runs members of ensembles.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +34,39 @@ pub struct EnsembleSettings {
     pub units: BTreeSet<UnitName>,
     /// Where the executables of service agents are.
     pub service_agents: PathBuf,
+    /// The devices that ensembles may take here.
+    pub devices: OfferedDevices,
+}
+
+/// The devices that ensembles may take on this node, if nothing is on them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OfferedDevices {
+    /// Whether all disks with a serial number are.
+    pub all: bool,
+    /// The serial numbers of disks.
+    pub serials: BTreeSet<DeviceSerial>,
+    /// Devices that have no serial number, by the names that stand for it.
+    pub paths: BTreeMap<DeviceSerial, PathBuf>,
+}
+
+impl OfferedDevices {
+    /// Whether none is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        !self.has_serials() && self.paths.is_empty()
+    }
+
+    /// Whether disks are, by their serial numbers.
+    #[must_use]
+    pub fn has_serials(&self) -> bool {
+        self.all || !self.serials.is_empty()
+    }
+
+    /// Whether a disk with this serial number is.
+    #[must_use]
+    pub fn has(&self, serial: &DeviceSerial) -> bool {
+        self.all || self.serials.contains(serial)
+    }
 }
 
 /// A program that an ensemble may have.
@@ -53,6 +89,10 @@ pub struct CephPrograms {
     pub ceph: String,
     /// The program that makes the list of monitors that a new one knows.
     pub monmaptool: String,
+    /// The OSD.
+    pub osd: String,
+    /// The program that reads and writes the labels of OSDs on devices.
+    pub bluestore_tool: String,
 }
 
 /// Reads the section.
@@ -76,6 +116,8 @@ pub(super) fn ensembles(
         mgr: program("ceph_mgr", table.ceph_mgr, "ceph-mgr")?,
         ceph: program("ceph", table.ceph, "ceph")?,
         monmaptool: program("monmaptool", table.monmaptool, "monmaptool")?,
+        osd: program("ceph_osd", table.ceph_osd, "ceph-osd")?,
+        bluestore_tool: program("ceph_bluestore_tool", table.ceph_bluestore_tool, "ceph-bluestore-tool")?,
     };
     let dir = table.dir.unwrap_or_else(|| data_dir.join("ensembles"));
     let dir = directory(&dir).map_err(|reason| place.at("dir").refuse(reason))?;
@@ -92,7 +134,32 @@ pub(super) fn ensembles(
     let service_agents = table.service_agents.unwrap_or_else(|| SERVICE_AGENTS.into());
     let service_agents =
         directory(&service_agents).map_err(|reason| place.at("service_agents").refuse(reason))?;
-    Ok(EnsembleSettings { etcd, redis, ceph, dir, programs, units, service_agents })
+    let devices = devices(place, table.devices, table.device_paths)?;
+    Ok(EnsembleSettings { etcd, redis, ceph, dir, programs, units, service_agents, devices })
+}
+
+/// The devices that are offered.
+fn devices(
+    place: &ConfigPath<'_>,
+    serials: Vec<String>,
+    paths: BTreeMap<String, PathBuf>,
+) -> Result<OfferedDevices, ConfigError> {
+    let mut devices = OfferedDevices::default();
+    for serial in serials {
+        if serial == ALL_DEVICES {
+            devices.all = true;
+        } else {
+            devices.serials.insert(serial.parse().map_err(|reason| place.at("devices").refuse(reason))?);
+        }
+    }
+    for (name, path) in paths {
+        let place = place.at(&format!("device_paths.{name}"));
+        if !path.starts_with("/dev") {
+            return Err(place.refuse(format!("{} is not a path below /dev", path.display())));
+        }
+        devices.paths.insert(name.parse().map_err(|reason| place.refuse(reason))?, path);
+    }
+    Ok(devices)
 }
 
 /// A program: a command, and how it is asked whether it works.
@@ -146,6 +213,8 @@ mod tests {
             ("units = [\"proxy\"]", "it does not end with .service"),
             ("units = [\"--help.service\"]", "it may not start with"),
             ("service_agents = \"agents\"", "service_agents"),
+            ("devices = [\"a b\"]", "devices"),
+            ("[device_paths]\nd1 = \"/tmp/disk\"", "device_paths.d1: /tmp/disk is not a path below /dev"),
         ] {
             let refused = read(text).unwrap_err().to_string();
             assert!(refused.contains(expected), "{text}: {refused}");

@@ -40,6 +40,12 @@ pub(super) struct EnsemblesTable {
     pub(super) ceph_mgr: Option<String>,
     pub(super) ceph: Option<String>,
     pub(super) monmaptool: Option<String>,
+    pub(super) ceph_osd: Option<String>,
+    pub(super) ceph_bluestore_tool: Option<String>,
+    #[serde(default)]
+    pub(super) devices: Vec<String>,
+    #[serde(default)]
+    pub(super) device_paths: BTreeMap<String, PathBuf>,
     pub(super) dir: Option<PathBuf>,
     #[serde(default)]
     pub(super) programs: BTreeMap<String, toml::Table>,

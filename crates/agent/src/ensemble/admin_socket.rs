@@ -14,6 +14,9 @@ pub(super) const MONITOR: &str = "monitor.asok";
 /// The socket of a manager, within the directory in which it runs.
 pub(super) const MANAGER: &str = "manager.asok";
 
+/// The socket of an OSD, within the directory in which it runs.
+pub(super) const OSD: &str = "osd.asok";
+
 /// Most bytes of an answer.
 const MAX_BYTES: u32 = 4 * 1024 * 1024;
 

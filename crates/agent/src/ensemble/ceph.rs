@@ -92,8 +92,11 @@ impl Ceph {
         ];
         // Clients of releases that do not prove that they had a ticket before.
         let security = ["--auth-allow-insecure-global-id-reclaim=false"];
+        // As many copies have the pools that are made without a number of their own.
+        let replicas = format!("--osd-pool-default-size={}", self.settings.replicas);
         let words = NO_CONF.iter().chain(&settings).chain(&outputs).chain(&security);
-        let argv = std::iter::once(program).chain(words.copied()).map(str::to_owned).collect();
+        let words = words.copied().chain([replicas.as_str()]);
+        let argv = std::iter::once(program).chain(words).map(str::to_owned).collect();
         Command { argv, workdir: data.to_owned(), env: BTreeMap::new(), stdin: None }
     }
 

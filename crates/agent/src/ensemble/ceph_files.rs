@@ -71,7 +71,11 @@ impl CephFiles {
     pub(super) fn keep(&self, keys: &MemberKeys, monitors: &[String]) -> io::Result<()> {
         let administrator = entry("client.admin", &keys.administrator, &["mds", "mgr", "mon", "osd"]);
         let own = entry("mon.", &keys.members, &["mon"]);
-        disk::replace(&self.keyring(), &format!("{own}{administrator}"))?;
+        let bootstrap = format!(
+            "[client.bootstrap-osd]\n\tkey = {}\n\tcaps mon = \"profile bootstrap-osd\"\n",
+            keys.bootstrap
+        );
+        disk::replace(&self.keyring(), &format!("{own}{administrator}{bootstrap}"))?;
         disk::replace(&self.administrator(), &administrator)?;
         self.configure(&keys.fsid, monitors)
     }
@@ -125,6 +129,7 @@ mod tests {
             fsid: "0000-1".to_owned(),
             members: "AQA=".to_owned(),
             administrator: "AQB=".to_owned(),
+            bootstrap: "AQC=".to_owned(),
         };
         files.keep(&keys, &["v2:10.0.0.1:3300".to_owned()]).unwrap();
         assert_eq!(files.fsid().unwrap().as_deref(), Some("0000-1"));

@@ -104,6 +104,7 @@ pub(super) fn awaited(
         replication: None,
         snapshot: None,
         restarted: None,
+        osds: None,
     };
     let instance = of((ensemble, order), &report, None, client)?;
     Some(PublishedInstance { has_results: false, ..instance })

@@ -32,6 +32,7 @@ use super::program::MemberProgram;
 use super::redis::Redis;
 use super::snapshots::Snapshots;
 use super::software::Software;
+use super::store_osds::StoreOsds;
 use crate::apply::output::one_line;
 use crate::apply::process::SupervisedProcess;
 use crate::disk;
@@ -78,6 +79,8 @@ pub(super) struct MemberTask {
     applied: Option<EnsembleService>,
     /// The snapshots that this node takes.
     snapshots: Snapshots,
+    /// The OSDs of the store, where a monitor of Ceph reads them.
+    store_osds: StoreOsds,
     /// The instance as which it is published; `None` if it is not.
     shown: Option<InstanceKey>,
 }
@@ -115,6 +118,7 @@ impl MemberTask {
             alarm: None,
             replication: None,
             applied: None,
+            store_osds: StoreOsds::default(),
         }
     }
 
@@ -305,7 +309,9 @@ impl MemberTask {
             EnsembleService::Independent(settings) => {
                 Software::Independent(Independent::new(of, settings, address))
             }
-            EnsembleService::Ceph(settings) => Software::Ceph(Ceph::new(of, *settings, address, directory)),
+            EnsembleService::Ceph(settings) => {
+                Software::Ceph(Ceph::new(of, settings.clone(), address, directory))
+            }
         })
     }
 
@@ -368,6 +374,7 @@ impl MemberTask {
             replication,
             snapshot: self.snapshots.report(),
             restarted: self.entry.as_ref().and_then(|entry| entry.restarted),
+            osds: self.store_osds.told().osds.filter(|_| state == MemberState::Working),
         };
         // One that ended by itself without an error was removed from the store: it leaves, and has not failed. Ceph ends so when it is told to.
         let has_left = matches!(self.program.state(), MemberProcess::Ended { code: Some(0), .. })

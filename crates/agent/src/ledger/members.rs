@@ -68,9 +68,10 @@ struct MemberFile {
     peers: Vec<String>,
 }
 
+/// The mark of a process, as it is stored.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct MarkShape {
+pub(crate) struct MarkShape {
     pid: i32,
     started_ticks: u64,
     boot_id: String,

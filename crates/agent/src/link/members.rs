@@ -1,25 +1,24 @@
 //! Members of ensembles on this node: delivered when one changes, when the server requests a report, on a new connection, and again from
 //! time to time: a server that was restored from a backup learns what it has forgotten.
 
-use std::collections::BTreeMap;
-
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
+use bellwether_api::shape::map_from;
+use bellwether_api::v1::ensemble::osd_reports::reported;
 use bellwether_api::v1::ensemble::reports::NodeMembers;
-use bellwether_core::records::member::MemberReport;
-use bellwether_core::words::name::{EnsembleName, Namespace, NodeName};
+use bellwether_core::words::name::{Namespace, NodeName};
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant};
 
 use super::connection::Connection;
 use super::deliver::Delivery;
 use super::report_numbers::SharedNumbers;
-use crate::ensemble::KnownMembers;
+use crate::ensemble::{KnownMembers, NodeTold};
 
 /// Time after which the members are sent again although nothing changed; a server writes nothing then.
 const REPEAT: Duration = Duration::from_secs(60);
 
-type Members = BTreeMap<EnsembleName, MemberReport>;
+type Members = NodeTold;
 
 /// The members of this node.
 #[derive(Debug)]
@@ -66,8 +65,13 @@ impl Delivery for MemberSender {
 
     async fn send(&self, (_, _, members): &Self::Value) -> Result<(), CallError> {
         let sequence = self.numbers.next(members);
-        let members = members.iter().map(|(name, member)| (name.to_string(), member.into())).collect();
-        let report = NodeMembers { node: self.node.to_string(), sequence, members };
+        let report = NodeMembers {
+            node: self.node.to_string(),
+            sequence,
+            members: map_from(members.members.iter().map(|(name, of)| (name.to_string(), of.into()))),
+            osds: reported(&members.osds),
+            devices: map_from(members.devices.iter().map(|(serial, of)| (serial.to_string(), of.into()))),
+        };
         let sent = self.connection.client()?.members(self.namespace.as_str(), &report).await;
         if matches!(&sent, Err(CallError::Problem(problem)) if problem.code == Code::Conflict) {
             self.numbers.overtaken();

@@ -3,8 +3,12 @@
 pub mod certificates;
 mod desired;
 pub mod keys;
+pub mod member_state;
 pub mod members;
 pub mod orders;
+pub mod osd_orders;
+pub mod osd_reports;
+pub mod osds;
 pub mod replication;
 pub mod reports;
 pub mod requests;

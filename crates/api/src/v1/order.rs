@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::access::{patterns, texts};
 use super::ensemble::orders::MemberOrder;
+use super::ensemble::osd_orders::OsdsOrder;
 use super::job_log::LogRequest;
 use super::node_params::LiveParams;
 use super::server::LiveServers;
@@ -111,6 +112,9 @@ pub struct Order {
     /// By ensemble: what the node does for the member that it has of it; absent if it has none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub members: BTreeMap<String, MemberOrder>,
+    /// By ensemble: what the node does for the OSDs that it has of it; absent if it has none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub osds: BTreeMap<String, OsdsOrder>,
 }
 
 /// A logical node that is hosted.
@@ -208,6 +212,7 @@ impl From<&core::Order> for Order {
             members: map_from(
                 from.content.members.iter().map(|(name, order)| (name.to_string(), order.into())),
             ),
+            osds: map_from(from.content.osds.iter().map(|(name, order)| (name.to_string(), order.into()))),
         }
     }
 }
@@ -232,6 +237,11 @@ impl TryFrom<Order> for core::Order {
             Ok((read("name", &name).map_err(at)?, order.try_into().map_err(at)?))
         });
         let members = try_map_from(members)?;
+        let osds = from.osds.into_iter().map(|(name, order)| {
+            let at = |error: ShapeError| error.within(&format!("osds.{name}"));
+            Ok((read("name", &name).map_err(at)?, order.try_into().map_err(at)?))
+        });
+        let osds = try_map_from(osds)?;
         Ok(Self {
             generation: Generation::new(from.generation),
             term: Term::new(from.term),
@@ -246,6 +256,7 @@ impl TryFrom<Order> for core::Order {
                 failed_runs,
                 services: from.services.as_deref().map(|all| patterns("services", all)).transpose()?,
                 members,
+                osds,
             },
         })
     }

@@ -111,6 +111,22 @@ pub(crate) enum EnsembleVerb {
         #[command(flatten)]
         consent: Consent,
     },
+    /// Remove an OSD of an ensemble of Ceph, once its data are on others
+    RemoveOsd {
+        #[command(flatten)]
+        of: EnsembleName,
+        /// Number of the OSD
+        #[arg(value_name = "OSD", value_parser = super::number::whole::<u64>)]
+        osd: u64,
+        /// Withdraw the request: the OSD stays, and gets data again
+        #[arg(long)]
+        withdraw: bool,
+        /// Reason, kept in the history
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
+        #[command(flatten)]
+        consent: Consent,
+    },
     /// Take a snapshot of the data of an ensemble, which is kept on the node of a member
     Snapshot {
         #[command(flatten)]
@@ -189,6 +205,15 @@ pub(crate) struct EnsembleFlags {
     /// Number of replicas that a primary of Redis must have to take writes, 0 to 6 [default: 1]
     #[arg(long, value_name = "N", value_parser = super::number::whole::<u32>)]
     pub(crate) min_replicas_to_write: Option<u32>,
+    /// Serial number of a device that may become an OSD of Ceph on the node that offers it, and is overwritten if it is empty; repeatable
+    #[arg(long, value_name = "SERIAL")]
+    pub(crate) device: Vec<String>,
+    /// Serial number of a device that may not be taken any more; an OSD that it has stays until it is removed; repeatable
+    #[arg(long, value_name = "SERIAL")]
+    pub(crate) no_device: Vec<String>,
+    /// Number of copies in the pools of Ceph that are made without one, 1 to 10 [default: 3]
+    #[arg(long, value_name = "N", value_parser = super::number::whole::<u32>)]
+    pub(crate) replicas: Option<u32>,
     /// TLS with certificates of the ensemble, for members and clients: true (default) or false
     #[arg(long, value_name = "BOOL")]
     pub(crate) tls: Option<bool>,

@@ -2,6 +2,7 @@
 
 mod certify;
 mod failover;
+mod osds;
 mod requests;
 mod restart;
 mod service;
@@ -9,6 +10,7 @@ mod sheet;
 mod snapshots;
 
 use bellwether_api::paths::{self, fill};
+use bellwether_api::v1::ensemble::osds::{OsdPhase, RemoveOsd};
 use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_api::v1::ensemble::status::EnsembleAction;
@@ -63,6 +65,9 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
         EnsembleVerb::Restart { of, withdraw, reason, consent } => {
             restart::restart(context, &of.name, RestartMembers { withdraw, reason }, consent).await?;
         }
+        EnsembleVerb::RemoveOsd { of, osd, withdraw, reason, consent } => {
+            osds::remove(context, &of.name, RemoveOsd { osd, withdraw, reason }, consent).await?;
+        }
         EnsembleVerb::Snapshot { of, wait, reason } => {
             snapshots::take(context, &of.name, TakeSnapshot { reason }, wait).await?;
         }
@@ -104,10 +109,15 @@ async fn set(
 async fn delete(context: &Context, name: &str, consent: Consent) -> Result<(), Failure> {
     let (client, namespace) = (&context.client, context.namespace.as_str());
     let before = client.ensemble(namespace, name).await?;
-    let members = before.status.map_or(0, |status| status.members.len());
+    let members = before.status.as_ref().map_or(0, |status| status.members.len());
+    let osds = before.status.iter().flat_map(|status| &status.osds);
+    let osds = match osds.filter(|osd| osd.state != OsdPhase::Removed).count() {
+        0 => String::new(),
+        osds => format!(" and its {}, whose devices stay as they are", plural(osds, "OSD")),
+    };
     let question = match members {
         0 => format!("delete ensemble {name}?"),
-        members => format!("delete ensemble {name} and stop its {}?", plural(members, "member")),
+        members => format!("delete ensemble {name} and stop its {}{osds}?", plural(members, "member")),
     };
     confirm(&question, consent)?;
     client.delete_ensemble(namespace, name).await?;

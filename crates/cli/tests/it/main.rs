@@ -62,6 +62,7 @@ mod story_lock_race;
 mod story_lock_servers;
 mod story_locks;
 mod story_nginx;
+mod story_osd;
 mod story_outage;
 mod story_outputs;
 mod story_outside_managers;

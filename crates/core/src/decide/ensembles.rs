@@ -5,6 +5,7 @@ pub mod candidates;
 mod independents;
 mod lead;
 mod orders;
+pub mod osds;
 mod phases;
 pub mod plan;
 mod primaries;

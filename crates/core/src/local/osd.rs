@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 use super::member::MemberProcess;
 use crate::records::member::MemberState;
+use crate::records::osd::{OsdOrder, OsdTask};
 
 /// What is on the device of an OSD that says whose it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,28 +22,6 @@ pub struct OsdLabel {
     pub number: u32,
     /// Whether it was finished.
     pub is_whole: bool,
-}
-
-/// What is to become of an OSD.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OsdTask {
-    /// It runs.
-    Run,
-    /// It is stopped; what is on its device stays there.
-    Leave,
-}
-
-/// An OSD as it is ordered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OsdOrder {
-    /// Serial number of its device.
-    pub serial: String,
-    /// Id of the store.
-    pub fsid: String,
-    /// Id of the OSD.
-    pub uuid: String,
-    /// What is to become of it.
-    pub task: OsdTask,
 }
 
 /// A device, as it was looked at just now.
@@ -76,6 +55,8 @@ pub struct NotedOsd {
 pub struct OsdSight<'a> {
     /// The order.
     pub order: &'a OsdOrder,
+    /// Id of the store.
+    pub fsid: &'a str,
     /// Its device.
     pub device: OsdDevice,
     /// What the ledger has of it.
@@ -136,7 +117,7 @@ impl OsdSight<'_> {
     }
 
     fn labelled(&self, label: &OsdLabel) -> OsdStep {
-        if label.fsid != self.order.fsid || label.uuid != self.order.uuid {
+        if label.fsid != self.fsid || label.uuid != self.order.uuid {
             return self.lost(&format!("OSD {} of store {} is on it", label.number, label.fsid));
         }
         match self.noted.number {
@@ -156,7 +137,7 @@ impl OsdSight<'_> {
         match &self.process {
             MemberProcess::Ended { code: Some(0), .. } => rest(
                 MemberState::Failed,
-                "ended without an error, as one does that others cannot reach; restart it once they can"
+                "ended without an error, as one does that others cannot reach; restart its agent once they can"
                     .to_string(),
             ),
             MemberProcess::Ended { is_due: false, summary, .. } => {

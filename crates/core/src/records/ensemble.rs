@@ -1,6 +1,7 @@
 //! Ensembles: distributed services that are managed whole, such as an etcd of three members. Written only by operations; its members are
 //! in a record of their own.
 
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -9,7 +10,7 @@ use crate::records::annotation::Annotation;
 use crate::records::ensemble_snapshots::SnapshotPolicy;
 use crate::words::counter::EnsembleRevision;
 use crate::words::label::Labels;
-use crate::words::name::{EnsembleName, ProgramName, UnitName};
+use crate::words::name::{DeviceSerial, EnsembleName, ProgramName, UnitName};
 use crate::words::selector::Selector;
 use crate::words::time::Span;
 
@@ -92,7 +93,7 @@ pub enum EnsembleService {
     Etcd(EtcdSettings),
     /// Redis.
     Redis(RedisSettings),
-    /// The monitors of Ceph.
+    /// Ceph: its monitors are the members, and its OSDs the devices that they have.
     Ceph(CephSettings),
     /// Something that each node has by itself, whose members are independent of each other.
     Independent(IndependentSettings),
@@ -140,11 +141,15 @@ pub struct RedisSettings {
     pub tls: bool,
 }
 
-/// Settings of the monitors of Ceph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Settings of Ceph.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CephSettings {
-    /// Port for clients and other monitors, who all prove who they are by keys.
+    /// Port of the monitors for clients and each other, who all prove who they are by keys.
     pub port: u16,
+    /// Copies of each object in a pool that is made without a number of its own.
+    pub replicas: u32,
+    /// The devices that may be taken, each for an OSD, on whichever node they are found.
+    pub devices: BTreeSet<DeviceSerial>,
 }
 
 /// How many members there are to be.
@@ -168,6 +173,15 @@ pub enum EnsembleMode {
 }
 
 impl EnsembleService {
+    /// The devices that may be taken; none where members have none.
+    #[must_use]
+    pub const fn devices(&self) -> Option<&BTreeSet<DeviceSerial>> {
+        match self {
+            Self::Ceph(ceph) => Some(&ceph.devices),
+            Self::Etcd(_) | Self::Redis(_) | Self::Independent(_) => None,
+        }
+    }
+
     /// Name of the service agent.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {

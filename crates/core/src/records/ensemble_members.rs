@@ -11,6 +11,7 @@ use super::ensemble::EnsembleService;
 use super::ensemble_requests::MemberRequests;
 use super::ensemble_snapshots::EnsembleSnapshots;
 use super::member::{MemberOrder, MemberStart, MemberTask, MembershipChange, ReplicationOrder};
+use super::osd::{EnsembleOsds, OsdsOrder};
 use super::primary::PrimaryRecord;
 use crate::words::counter::MemberNumber;
 use crate::words::name::{EnsembleName, NodeName};
@@ -44,6 +45,8 @@ pub struct EnsembleMembers {
     pub requests: MemberRequests,
     /// Snapshots of their data.
     pub snapshots: EnsembleSnapshots,
+    /// The OSDs of Ceph.
+    pub osds: EnsembleOsds,
 }
 
 /// Why a node did not have a member.
@@ -141,6 +144,7 @@ impl EnsembleMembers {
             lead: PrimaryRecord::default(),
             requests: MemberRequests::default(),
             snapshots: EnsembleSnapshots::default(),
+            osds: EnsembleOsds::default(),
         }
     }
 
@@ -158,9 +162,18 @@ impl EnsembleMembers {
                 tells_position: self.lead.tells_position,
                 snapshots: self.snapshots.order(*number, &member.node),
                 restart: self.requests.restart_of(*number),
+                osds: self.osds.of_reader(*number),
             };
             (&member.node, order)
         })
+    }
+
+    /// What each node is to do for the OSDs that it has.
+    #[must_use]
+    pub fn osd_orders(&self) -> BTreeMap<NodeName, OsdsOrder> {
+        let voting = self.members.values().filter(|member| member.phase == MemberPhase::Voting);
+        let monitors: Vec<String> = voting.map(|member| member.peer_url.clone()).collect();
+        self.osds.orders(&self.identity, &monitors)
     }
 
     /// What is to become of a member.
@@ -203,6 +216,12 @@ impl EnsembleMembers {
             false => ReplicationOrder::Follow { of },
         };
         Some(of.map_or(ReplicationOrder::Nobody, follows))
+    }
+
+    /// Whether there are no members and no OSDs, also none that leave.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.osds.osds.is_empty()
     }
 
     /// The number of members that are not removed.

@@ -7,10 +7,13 @@ use alloc::vec::Vec;
 
 use crate::records::ensemble::EnsembleService;
 use crate::records::ensemble_snapshots::{SnapshotContent, SnapshotOrder, SnapshotReport};
-use crate::records::probes::{MAX_MEMBERS, StoreMember};
+use crate::records::osd::{DeviceReport, MAX_NODE_DEVICES, OsdReport, StoreOsd, StoreOsdsOrder};
+use crate::records::probes::{MAX_MEMBERS, MAX_REASON_BYTES, StoreMember};
 use crate::words::counter::MemberNumber;
-use crate::words::name::{EnsembleName, NodeName};
+use crate::words::name::{DeviceSerial, EnsembleName, NodeName};
 use crate::words::time::Timestamp;
+
+pub use super::member_state::MemberState;
 
 /// Most members of ensembles on one node.
 pub const MAX_NODE_MEMBERS: usize = 16;
@@ -45,6 +48,8 @@ pub struct MemberOrder {
     pub snapshots: SnapshotOrder,
     /// The restart that it makes, by the time at which it was asked for, unless it has made it; `None` if none.
     pub restart: Option<Timestamp>,
+    /// What it does about OSDs; `None` if nothing.
+    pub osds: Option<StoreOsdsOrder>,
 }
 
 /// What a member is among those of which one is the primary.
@@ -153,6 +158,8 @@ pub struct MemberReport {
     pub snapshot: Option<SnapshotReport>,
     /// The restart that it made last; `None` if none.
     pub restarted: Option<Timestamp>,
+    /// The OSDs that the store has, by their ids; `None` if it was not ordered to read them, or could not.
+    pub osds: Option<BTreeMap<String, StoreOsd>>,
 }
 
 /// What a member says of its replication.
@@ -200,6 +207,10 @@ pub struct NodeMembers {
     pub sequence: u64,
     /// By ensemble: its member.
     pub members: BTreeMap<EnsembleName, KnownMember>,
+    /// By ensemble: its OSDs, by number.
+    pub osds: BTreeMap<EnsembleName, BTreeMap<MemberNumber, OsdReport>>,
+    /// The devices that the node offers.
+    pub devices: BTreeMap<DeviceSerial, DeviceReport>,
 }
 
 /// A limit of what is reported of members that is exceeded.
@@ -244,7 +255,9 @@ impl NodeMembers {
             let snapshot = member.report.snapshot.iter().map(|snapshot| match &snapshot.outcome {
                 Ok(SnapshotContent { sha256: text, .. }) | Err(text) => text,
             });
-            let bytes: usize = texts.chain(own).chain(replication).chain(snapshot).map(String::len).sum();
+            let osds = member.report.osds.iter().flatten().map(|(id, _)| id);
+            let bytes: usize =
+                texts.chain(own).chain(replication).chain(snapshot).chain(osds).map(String::len).sum();
             if count > MAX_MEMBERS || bytes > MAX_MEMBER_BYTES {
                 let reason = format!(
                     "more than {MAX_MEMBERS} members, or more than {MAX_MEMBER_BYTES} bytes of texts"
@@ -252,7 +265,31 @@ impl NodeMembers {
                 return Err(MembersError { place: format!("members.{name}"), reason });
             }
         }
-        Ok(())
+        self.check_devices()
+    }
+
+    fn check_devices(&self) -> Result<(), MembersError> {
+        let reports = || self.osds.values().flat_map(BTreeMap::values);
+        if self.devices.len() > MAX_NODE_DEVICES || reports().count() > MAX_NODE_DEVICES {
+            let reason = format!("there are more than {MAX_NODE_DEVICES}");
+            let place = if self.devices.len() > MAX_NODE_DEVICES { "devices" } else { "osds" };
+            return Err(MembersError { place: place.into(), reason });
+        }
+        let texts = reports().flat_map(|osd| [&osd.identity, &osd.reason]);
+        let found = self.devices.values().flat_map(|device| device.used_by.iter().chain([&device.path]));
+        match texts.chain(found).any(|text| text.len() > MAX_REASON_BYTES) {
+            true => Err(MembersError {
+                place: "devices".into(),
+                reason: format!("a text of a device or an OSD is longer than {MAX_REASON_BYTES} bytes"),
+            }),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether it says nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.osds.is_empty() && self.devices.is_empty()
     }
 }
 
@@ -260,23 +297,6 @@ impl Replication {
     fn texts(&self) -> impl Iterator<Item = &String> {
         self.follows.iter().chain([&self.history, &self.run]).chain(&self.former).chain(&self.replicas)
     }
-}
-
-/// State of a member on its node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum MemberState {
-    /// Something is missing, as the reason says.
-    Refused,
-    /// It can be started.
-    Prepared,
-    /// Its program runs, and does not serve.
-    Starting,
-    /// It serves.
-    Working,
-    /// Its program does not run, or does not serve any more.
-    Failed,
-    /// It is stopped, and its directory is set aside.
-    Left,
 }
 
 /// The members that a store has, as one of them read them.
@@ -288,19 +308,4 @@ pub struct Membership {
     pub is_leader: bool,
     /// The members by id.
     pub members: BTreeMap<String, StoreMember>,
-}
-
-impl MemberState {
-    /// Name of the state.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Refused => "refused",
-            Self::Prepared => "prepared",
-            Self::Starting => "starting",
-            Self::Working => "working",
-            Self::Failed => "failed",
-            Self::Left => "left",
-        }
-    }
 }

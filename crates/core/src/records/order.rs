@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 
 use super::entity::EntityKind;
 use super::member::MemberOrder;
+use super::osd::OsdsOrder;
 use super::report::ReportedLedger;
 use super::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
 use crate::access::NamePattern;
@@ -53,6 +54,8 @@ pub struct OrderContent {
     pub services: Option<Vec<NamePattern>>,
     /// By ensemble: what the node does for the member that it has of it. It leaves one alone that it has and that is not named here.
     pub members: BTreeMap<EnsembleName, MemberOrder>,
+    /// By ensemble: what the node does for the OSDs that it has of it.
+    pub osds: BTreeMap<EnsembleName, OsdsOrder>,
 }
 
 /// A logical node that is hosted.
@@ -156,6 +159,7 @@ impl OrderContent {
             && self.rescan == wanted.rescan
             && self.services == wanted.services
             && self.members == wanted.members
+            && self.osds == wanted.osds
             && self.not_runnable == wanted.not_runnable
             && self.undo == wanted.undo
             && self.failed_runs == wanted.failed_runs

@@ -11,7 +11,7 @@ use core::fmt;
 pub use self::rules::{
     MAX_INTERFACE_BYTES, MAX_LABEL_BYTES, MAX_PARAM_KEY_BYTES, MAX_TARGET_BYTES, NODE_ACTOR,
 };
-use self::rules::{actor, grouped, host, interface, label, param_key, target, unit, visible};
+use self::rules::{actor, grouped, host, interface, label, param_key, serial, target, unit, visible};
 
 /// Why a text is not a valid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -125,6 +125,8 @@ names! {
     ProgramName: "program name", label;
     /// A unit of systemd, such as `web.service`, or a template, such as `web@.service`. 1 to 253 letters, digits and `. _ : @ -`.
     UnitName: "unit name", unit;
+    /// A device of a node: its serial number, or a name that its node gives it. 1 to 128 letters, digits and `. _ : -`.
+    DeviceSerial: "device", serial;
     /// A named set of parameters. A DNS label.
     ProfileName: "profile name", label;
     /// An action of a node, from its own catalogue of actions. A DNS label.

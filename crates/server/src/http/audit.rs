@@ -36,7 +36,8 @@ impl AuditedRoute<'_> {
         let reads = self.need.right().is_some_and(|right| right.verb == Verb::Get);
         let is_own = matches!(identity, Identity::Node(_));
         let reveals = self.need.right().is_some_and(|right| right.verb == Verb::Reveal);
-        let issues = [paths::RENEW, paths::MEMBER_CERTIFICATE, paths::MEMBER_KEYS].contains(&self.path);
+        let issues = [paths::RENEW, paths::MEMBER_CERTIFICATE, paths::MEMBER_KEYS, paths::OSD_KEYS]
+            .contains(&self.path);
         let changes = !is_read && !reads && (!is_own || issues);
         changes || reveals || self.path == paths::NODE_SECRETS
     }

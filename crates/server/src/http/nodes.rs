@@ -215,6 +215,17 @@ pub(crate) async fn member_keys(
     Ok(JsonAnswer(ops::ensemble_keys::keys(transactor, pki, of, &request)?))
 }
 
+pub(crate) async fn osd_keys(
+    State(app): State<AppState>,
+    (NamespacePath(namespace), Node(name)): (NamespacePath, Node),
+    NamedEnsemble(ensemble): NamedEnsemble,
+    JsonBody(request): JsonBody<v1::ensemble::keys::OsdKeysRequest>,
+) -> Result<JsonAnswer<v1::ensemble::keys::OsdKeys>, Failure> {
+    let of = (&namespace, &name, &ensemble);
+    let (transactor, pki) = (&app.records.transactor, &app.identity.pki);
+    Ok(JsonAnswer(ops::ensemble_osds::keys(transactor, pki, of, &request)?))
+}
+
 pub(crate) async fn rescan(
     State(app): State<AppState>,
     caller: Authenticated,

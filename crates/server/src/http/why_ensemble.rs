@@ -2,6 +2,7 @@
 
 use bellwether_api::v1::ensemble::status::EnsembleStatus;
 use bellwether_core::access::ObjectKind;
+use bellwether_core::decide::ensembles::osds::explain;
 use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep, plan, reported};
 use bellwether_core::decide::ensembles::requests;
 use bellwether_core::records::ensemble::{Ensemble, EnsembleSize};
@@ -32,7 +33,7 @@ pub(super) fn ensemble(
 ) -> Result<(bool, Vec<String>), Failure> {
     let members = members(fleet, name);
     let Some(kept) = fleet.ensembles.get(name) else {
-        return former(fleet, members.filter(|members| !members.members.is_empty()), now)
+        return former(fleet, members.filter(|members| !members.is_empty()), now)
             .ok_or_else(|| missing(name));
     };
     let stop = world.stop(fleet, now);
@@ -42,6 +43,8 @@ pub(super) fn ensemble(
     lines.extend(members.into_iter().flat_map(lead));
     lines.extend(members.into_iter().flat_map(|members| requests::lines(members, now)));
     lines.extend(members.into_iter().flat_map(|members| requests::snapshot_lines(members, now)));
+    let osds = |members| explain::lines(fleet, &kept.value, members, now);
+    lines.extend(members.into_iter().flat_map(osds));
     let is_waiting = !plan.steps.is_empty() || plan.waiting.is_some();
     if world.leader.is_none() && is_waiting {
         let text = "no server leads, and no member is changed until one does; see: bellwether server list";
@@ -129,7 +132,8 @@ fn former(fleet: &Fleet, members: Option<&EnsembleMembers>, now: Timestamp) -> O
     let members = members?;
     let first =
         format!("it was deleted, and its former members are leaving: {}", ops::ensemble::on_nodes(members));
-    Some((true, std::iter::once(first).chain(each(fleet, members, now)).collect()))
+    let osds = explain::osds(fleet, members, now);
+    Some((true, std::iter::once(first).chain(each(fleet, members, now)).chain(osds).collect()))
 }
 
 /// The nodes that match and may have no member, as far as the caller may read them.

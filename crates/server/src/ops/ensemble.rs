@@ -3,6 +3,8 @@
 pub mod failover;
 mod warnings;
 
+use std::collections::BTreeSet;
+
 use bellwether_api::shape::{ShapeError, reason};
 use bellwether_api::v1::ensemble::status::EnsembleStatus;
 use bellwether_api::v1::ensemble::{
@@ -14,6 +16,7 @@ use bellwether_core::records::ensemble::{
 };
 use bellwether_core::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, RemovalReason};
 use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::osd::OsdPhase;
 use bellwether_core::verdict::{Changeset, GuardedChangeset, Write};
 use bellwether_core::words::counter::EnsembleRevision;
 use bellwether_core::words::label::Labels;
@@ -149,13 +152,24 @@ pub async fn delete(transactor: &Transactor, scope: EnsembleScope<'_>) -> Result
             let said = match number {
                 0 => "it has no members".to_owned(),
                 _ => {
-                    format!("its {} stop; their data are set aside on their nodes", plural(number, "member"))
+                    let osds = members.map_or(0, |members| members.osds.present().count());
+                    let osds = match osds {
+                        0 => String::new(),
+                        osds => {
+                            format!("; its {} stop, and their devices stay as they are", plural(osds, "OSD"))
+                        }
+                    };
+                    format!(
+                        "its {} stop; their data are set aside on their nodes{osds}",
+                        plural(number, "member")
+                    )
                 }
             };
             let mut deleted = event("ensemble.deleted", format!("ensemble/{name}"), said);
             deleted.before = Some(describe(before));
+            let has_osds = members.is_some_and(|members| !members.osds.osds.is_empty());
             let removed = members.map(|members| match number {
-                0 => Write::delete(Key::EnsembleMembers(name.clone())),
+                0 if !has_osds => Write::delete(Key::EnsembleMembers(name.clone())),
                 _ => Write::put(Record::EnsembleMembers(all_removed(members, now))),
             });
             let writes: Vec<Write> =
@@ -175,7 +189,12 @@ fn all_removed(members: &EnsembleMembers, now: Timestamp) -> EnsembleMembers {
         Member { phase: MemberPhase::Removed(RemovalReason::Deleted), since, ..member.clone() }
     };
     let removed = members.members.iter().map(|(number, member)| (*number, removed(member)));
-    EnsembleMembers { members: removed.collect(), change: None, ..members.clone() }
+    let mut osds = members.osds.clone();
+    (osds.change, osds.reader) = (None, None);
+    for osd in osds.osds.values_mut().filter(|osd| osd.phase != OsdPhase::Removed) {
+        (osd.phase, osd.since) = (OsdPhase::Removed, now);
+    }
+    EnsembleMembers { members: removed.collect(), change: None, osds, ..members.clone() }
 }
 
 fn found<'a>(fleet: &'a Fleet, name: &EnsembleName) -> Result<&'a Ensemble, OpError> {
@@ -229,7 +248,7 @@ fn creatable(fleet: &Fleet, name: &EnsembleName) -> Result<(), OpError> {
         return Err(OpError::Refused { reason, hint });
     }
     let former = fleet.ensemble_members.get(name).map(|kept| &*kept.value);
-    match former.filter(|former| !former.members.is_empty()) {
+    match former.filter(|former| !former.is_empty()) {
         None => Ok(()),
         Some(former) => Err(OpError::Refused {
             reason: format!(
@@ -247,8 +266,18 @@ fn creatable(fleet: &Fleet, name: &EnsembleName) -> Result<(), OpError> {
 /// How many members there are, and on which nodes.
 pub(crate) fn on_nodes(members: &EnsembleMembers) -> String {
     let nodes: Vec<&str> = members.members.values().map(|member| member.node.as_str()).collect();
-    let noun = if nodes.len() == 1 { "node" } else { "nodes" };
-    format!("{} on {noun} {}", nodes.len(), nodes.join(", "))
+    let osds: BTreeSet<&str> = members.osds.osds.values().map(|osd| osd.node.as_str()).collect();
+    let noun = |count: usize| if count == 1 { "node" } else { "nodes" };
+    let of_osds = || {
+        let names: Vec<&str> = osds.iter().copied().collect();
+        format!("OSDs on {} {}", noun(names.len()), names.join(", "))
+    };
+    let of_members = format!("{} on {} {}", nodes.len(), noun(nodes.len()), nodes.join(", "));
+    match (nodes.is_empty(), osds.is_empty()) {
+        (true, false) => of_osds(),
+        (false, false) => format!("{of_members}, and {}", of_osds()),
+        (_, true) => of_members,
+    }
 }
 
 /// Refuses other settings for an ensemble that has members: these run with them, and the others know them by these.
@@ -280,7 +309,11 @@ fn settings(service: &EnsembleService) -> Vec<(&'static str, String)> {
         return vec![(workload.field(), workload.name().to_owned()), ("port", port)];
     }
     let ports = service.ports().into_iter().map(|(field, port)| (field, port.to_string()));
-    ports.chain([("tls", service.has_tls().to_string())]).collect()
+    let replicas = match service {
+        EnsembleService::Ceph(ceph) => Some(("replicas", ceph.replicas.to_string())),
+        EnsembleService::Etcd(_) | EnsembleService::Redis(_) | EnsembleService::Independent(_) => None,
+    };
+    ports.chain([("tls", service.has_tls().to_string())]).chain(replicas).collect()
 }
 
 /// What is written for an ensemble to be like this.
@@ -321,7 +354,10 @@ fn describe(ensemble: &Ensemble) -> String {
     };
     let tls = if service.has_tls() { "" } else { " without TLS" };
     let (name, details) = match service {
-        EnsembleService::Ceph(_) => (String::new(), String::new()),
+        EnsembleService::Ceph(ceph) => {
+            let devices = plural(ceph.devices.len(), "device");
+            (String::new(), format!(", {} copies, {devices}", ceph.replicas))
+        }
         EnsembleService::Etcd(_) => (String::new(), tls.to_owned()),
         EnsembleService::Redis(redis) => {
             let replicas = plural(redis.min_replicas as usize, "replica");

@@ -43,7 +43,7 @@ pub fn keys(
     if member.phase.removal().is_some() {
         return Err(refused("it leaves".to_owned()));
     }
-    let CephKeys { fsid, monitors, administrator } =
+    let CephKeys { fsid, monitors, administrator, bootstrap } =
         pki.ceph_keys(EnsembleId { namespace, name, identity: &members.identity });
-    Ok(MemberKeys { fsid, members: monitors, administrator })
+    Ok(MemberKeys { fsid, members: monitors, administrator, bootstrap })
 }

@@ -24,6 +24,8 @@ pub struct CephKeys {
     pub monitors: String,
     /// Key of `client.admin`.
     pub administrator: String,
+    /// Key of `client.bootstrap-osd`, which may register OSDs, and nothing else.
+    pub bootstrap: String,
 }
 
 impl std::fmt::Debug for CephKeys {
@@ -40,7 +42,14 @@ impl Pki {
             fsid: self.fsid(of),
             monitors: self.cephx_key(of, "mon."),
             administrator: self.cephx_key(of, "client.admin"),
+            bootstrap: self.cephx_key(of, "client.bootstrap-osd"),
         }
+    }
+
+    /// The key of the OSD with this id.
+    #[must_use]
+    pub fn osd_key(&self, of: EnsembleId<'_>, uuid: &str) -> String {
+        self.cephx_key(of, &format!("osd {uuid}"))
     }
 
     fn fsid(&self, of: EnsembleId<'_>) -> String {

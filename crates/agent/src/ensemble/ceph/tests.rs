@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 fn ceph() -> Ceph {
-    let settings = CephSettings { port: 3300 };
+    let settings = CephSettings { port: 3300, replicas: 2, devices: [].into() };
     Ceph::new(
         (&"disks".parse().unwrap(), MemberNumber::new(2)),
         settings,

@@ -73,6 +73,7 @@ impl MemberTask {
         let answer = ceph.answer().await;
         let (state, reason) = change::state(&answer, self.has_served());
         let MemberAnswer::Serving(membership) = answer else {
+            self.store_osds.stop();
             self.report(order, state, &reason, None);
             self.wait(LOOK).await;
             return Ok(());
@@ -93,7 +94,9 @@ impl MemberTask {
             }
         }
         self.alarm = self.keep_manager(order, ceph, &membership).await.err();
+        self.read_osds(order, ceph, &membership)?;
         let told = self.hindered.clone().or_else(|| self.alarm.clone());
+        let told = told.or_else(|| self.store_osds.told().hindered);
         self.report(order, state, &told.unwrap_or(reason), Some(membership.clone()));
         if let ChangeStep::Remove(_) = &step {
             let (programs, facts) = self.calling(&MemberKey::of(order))?;
@@ -105,6 +108,18 @@ impl MemberTask {
         } else {
             self.wait(LOOK).await;
         }
+        Ok(())
+    }
+
+    /// Reads the OSDs of the store and changes them, if that is ordered.
+    fn read_osds(&mut self, order: &MemberOrder, ceph: &Ceph, membership: &Membership) -> Result<(), String> {
+        let Some(osds) = &order.osds else {
+            self.store_osds.stop();
+            return Ok(());
+        };
+        let (programs, facts) = self.calling(&MemberKey::of(order))?;
+        let tasks = &self.context.tasks;
+        self.store_osds.follow(osds, urls(membership), (ceph, programs, facts), tasks);
         Ok(())
     }
 

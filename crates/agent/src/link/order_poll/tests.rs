@@ -35,6 +35,7 @@ fn order(generation: u64, term: u64) -> v1::order::Order {
         failed_runs: Vec::new(),
         services: None,
         members: BTreeMap::new(),
+        osds: std::collections::BTreeMap::new(),
     }
 }
 

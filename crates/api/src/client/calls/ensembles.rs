@@ -8,7 +8,8 @@ use crate::paths::{self, fill};
 use crate::v1::ensemble::certificates::{
     ClientCertificateRequest, EnsembleCertificate, MemberCertificateRequest, MemberCertificates,
 };
-use crate::v1::ensemble::keys::{MemberKeys, MemberKeysRequest};
+use crate::v1::ensemble::keys::{MemberKeys, MemberKeysRequest, OsdKeys, OsdKeysRequest};
+use crate::v1::ensemble::osds::RemoveOsd;
 use crate::v1::ensemble::requests::{ReplaceMember, RestartMembers};
 use crate::v1::ensemble::snapshots::TakeSnapshot;
 use crate::v1::ensemble::{Ensemble, EnsembleSpec, FailoverEnsemble, PlanEnsemble, ScaleEnsemble};
@@ -100,6 +101,20 @@ impl Client {
         self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
     }
 
+    /// Asks for the removal of an OSD of an ensemble, or withdraws that.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn remove_osd(
+        &self,
+        namespace: &str,
+        name: &str,
+        request: &RemoveOsd,
+    ) -> Result<Ensemble, CallError> {
+        let path = fill(paths::ENSEMBLE_REMOVE_OSD, &[namespace, name]);
+        self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
+    }
+
     /// Asks for a snapshot of the data of an ensemble.
     ///
     /// # Errors
@@ -165,6 +180,19 @@ impl Client {
         request: &MemberKeysRequest,
     ) -> Result<MemberKeys, CallError> {
         let path = fill(paths::MEMBER_KEYS, &[namespace, node, ensemble]);
+        self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
+    }
+
+    /// Requests the keys of an OSD that a node has of an ensemble.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn osd_keys(
+        &self,
+        [namespace, node, ensemble]: [&str; 3],
+        request: &OsdKeysRequest,
+    ) -> Result<OsdKeys, CallError> {
+        let path = fill(paths::OSD_KEYS, &[namespace, node, ensemble]);
         self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
     }
 

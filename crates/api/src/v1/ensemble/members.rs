@@ -9,6 +9,7 @@ use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::orders::MembershipChange;
+use super::osds::StoredOsds;
 use super::replication::{MemberRole, StoredPrimary};
 use super::requests::StoredRequests;
 use super::service::ServiceAgentSpec;
@@ -153,6 +154,9 @@ pub struct StoredEnsembleMembers {
     /// Snapshots of their data.
     #[serde(default, skip_serializing_if = "EnsembleSnapshots::is_empty")]
     pub snapshots: EnsembleSnapshots,
+    /// The OSDs of Ceph.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub osds: Option<StoredOsds>,
 }
 
 /// A node that refused a member, as it is stored.
@@ -228,20 +232,15 @@ impl EnsembleMember {
     /// The form of a member with its number.
     #[must_use]
     pub fn of(number: MemberNumber, member: &core::Member, health: plan::MemberHealth<'_>) -> Self {
-        let message = match health {
-            plan::MemberHealth::Reported(report) => Some(report.reason.clone()),
+        let report = match health {
+            plan::MemberHealth::Reported(report) => Some(report),
             plan::MemberHealth::Decommissioned
             | plan::MemberHealth::Suspect
             | plan::MemberHealth::Unreachable
             | plan::MemberHealth::Unknown => None,
         };
-        let replication = match health {
-            plan::MemberHealth::Reported(report) => report.replication.as_ref(),
-            plan::MemberHealth::Decommissioned
-            | plan::MemberHealth::Suspect
-            | plan::MemberHealth::Unreachable
-            | plan::MemberHealth::Unknown => None,
-        };
+        let message = report.map(|report| report.reason.clone());
+        let replication = report.and_then(|report| report.replication.as_ref());
         let role =
             replication.map(|said| if said.is_primary { MemberRole::Primary } else { MemberRole::Replica });
         Self {
@@ -359,6 +358,7 @@ impl From<&core::EnsembleMembers> for StoredEnsembleMembers {
             lead: StoredPrimary::of(&from.lead),
             requests: (&from.requests).into(),
             snapshots: (&from.snapshots).into(),
+            osds: StoredOsds::of(&from.osds),
         }
     }
 }
@@ -388,6 +388,7 @@ impl TryFrom<StoredEnsembleMembers> for core::EnsembleMembers {
                     Ok::<_, ShapeError>(core::OrderedChange { by: MemberNumber::new(stored.by), change })
                 })
                 .transpose()?,
+            osds: from.osds.map(StoredOsds::read).transpose()?.unwrap_or_default(),
             lead: from.lead.map(Into::into).unwrap_or_default(),
             requests: from.requests.try_into()?,
             snapshots: from.snapshots.try_into()?,

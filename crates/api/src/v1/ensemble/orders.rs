@@ -7,6 +7,7 @@ use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::osd_orders::StoreOsdsOrder;
 use super::replication::ReplicationOrder;
 use super::service::ServiceAgentSpec;
 use super::snapshots::SnapshotOrder;
@@ -72,6 +73,9 @@ pub struct MemberOrder {
     /// The restart that it makes, by the time at which it was asked for, in milliseconds since the Unix epoch; absent if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_ms: Option<u64>,
+    /// What it does about OSDs; absent if nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub osds: Option<StoreOsdsOrder>,
 }
 
 /// A change of the members in a store.
@@ -111,6 +115,7 @@ impl From<&core::MemberOrder> for MemberOrder {
             tells_position: from.tells_position,
             snapshots: (&from.snapshots).into(),
             restart_ms: from.restart.map(Timestamp::as_millis),
+            osds: from.osds.as_ref().map(Into::into),
         }
     }
 }
@@ -136,6 +141,7 @@ impl TryFrom<MemberOrder> for core::MemberOrder {
             tells_position: from.tells_position,
             snapshots: from.snapshots.into(),
             restart: from.restart_ms.map(Timestamp::from_millis),
+            osds: from.osds.map(Into::into),
         })
     }
 }

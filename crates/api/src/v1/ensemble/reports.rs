@@ -7,29 +7,12 @@ use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use super::member_state::MemberState;
+use super::osd_reports::{ReportedDevice, ReportedOsds, StoreOsd, reported};
 use super::replication::Replication;
 use super::snapshots::SnapshotReport;
-use crate::shape::{ShapeError, read};
+use crate::shape::{ShapeError, map_from, read, try_map_from};
 use crate::v1::probes::StoreMember;
-use crate::word::words;
-
-words! {
-    /// State of a member on its node.
-    MemberState = core::MemberState {
-        /// Something is missing, as the reason says.
-        Refused = "refused",
-        /// It can be started.
-        Prepared = "prepared",
-        /// Its program runs, and does not serve.
-        Starting = "starting",
-        /// It serves.
-        Working = "working",
-        /// Its program does not run, or does not serve any more.
-        Failed = "failed",
-        /// It is stopped, and its directory is set aside.
-        Left = "left",
-    }
-}
 
 /// The members that a node has of ensembles, as its agent reports them and as they are stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -42,6 +25,12 @@ pub struct NodeMembers {
     pub sequence: u64,
     /// By ensemble: its member.
     pub members: BTreeMap<String, ReportedMember>,
+    /// By ensemble: its OSDs, by number; absent if the node has none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub osds: ReportedOsds,
+    /// By serial number: the devices that the node offers; absent if it offers none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub devices: BTreeMap<String, ReportedDevice>,
 }
 
 /// A member, as its node's agent reports it.
@@ -81,6 +70,9 @@ pub struct ReportedMember {
     /// The restart that it made last, by the time at which it was asked for, in milliseconds since the Unix epoch; absent if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restarted_ms: Option<u64>,
+    /// The OSDs that the store has, by their ids; absent if it was not ordered to read them, or could not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub osds: Option<BTreeMap<String, StoreOsd>>,
 }
 
 /// The members that a store has, as one of them read them.
@@ -99,7 +91,13 @@ pub struct Membership {
 impl From<&core::NodeMembers> for NodeMembers {
     fn from(from: &core::NodeMembers) -> Self {
         let members = from.members.iter().map(|(name, known)| (name.to_string(), known.into()));
-        Self { node: from.node.to_string(), sequence: from.sequence, members: members.collect() }
+        Self {
+            node: from.node.to_string(),
+            sequence: from.sequence,
+            members: members.collect(),
+            osds: reported(&from.osds),
+            devices: map_from(from.devices.iter().map(|(serial, of)| (serial.to_string(), of.into()))),
+        }
     }
 }
 
@@ -128,6 +126,10 @@ impl From<&core::MemberReport> for ReportedMember {
             replication: from.replication.as_ref().map(Into::into),
             snapshot: from.snapshot.as_ref().map(Into::into),
             restarted_ms: from.restarted.map(Timestamp::as_millis),
+            osds: from
+                .osds
+                .as_ref()
+                .map(|osds| map_from(osds.iter().map(|(id, osd)| (id.clone(), osd.into())))),
         }
     }
 }
@@ -151,6 +153,7 @@ impl From<ReportedMember> for core::KnownMember {
             replication: from.replication.map(Into::into),
             snapshot: from.snapshot.map(Into::into),
             restarted: from.restarted_ms.map(Timestamp::from_millis),
+            osds: from.osds.map(|osds| map_from(osds.into_iter().map(|(id, osd)| (id, osd.into())))),
         };
         Self { report, since: Timestamp::from_millis(from.since_ms) }
     }
@@ -167,6 +170,15 @@ impl TryFrom<NodeMembers> for core::NodeMembers {
             node: read("node", &from.node)?,
             sequence: from.sequence,
             members: members.collect::<Result<_, ShapeError>>()?,
+            osds: try_map_from(from.osds.into_iter().map(|(name, osds)| {
+                let osds = osds.into_iter().map(|(number, osd)| (MemberNumber::new(number), osd.into()));
+                Ok((read(&format!("osds.{name}"), &name)?, map_from(osds)))
+            }))?,
+            devices: try_map_from(
+                from.devices
+                    .into_iter()
+                    .map(|(serial, of)| Ok((read(&format!("devices.{serial}"), &serial)?, of.into()))),
+            )?,
         };
         members.check().map_err(|error| ShapeError::at(&error.place, error.reason))?;
         Ok(members)

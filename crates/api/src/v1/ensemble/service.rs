@@ -1,6 +1,9 @@
 //! The service agent that runs the members of an ensemble, with its settings.
 
+use std::collections::BTreeSet;
+
 use bellwether_core::records::ensemble as core;
+use bellwether_core::records::osd::{MAX_DEVICES, MAX_REPLICAS, REPLICAS};
 use serde::{Deserialize, Serialize};
 
 use crate::shape::{ShapeError, read, some_object};
@@ -15,7 +18,7 @@ pub struct ServiceAgentSpec {
     /// Redis, with these settings.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
     pub redis: Option<RedisSpec>,
-    /// The monitors of Ceph, with these settings.
+    /// Ceph: monitors, and OSDs on the devices that are named, with these settings.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
     pub ceph: Option<CephSpec>,
     /// A program that each node's agent supervises.
@@ -66,14 +69,23 @@ pub struct RedisSpec {
     pub tls: Option<bool>,
 }
 
-/// Settings of the monitors of Ceph.
+/// Settings of Ceph.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CephSpec {
-    /// Port for clients and the other monitors. Default 3300.
+    /// Port of the monitors, for clients and each other. Default 3300.
     #[schema(example = 3300)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u32>,
+    /// Copies of each object in a pool that is made without a number of its own, 1 to 10. Default 3.
+    #[schema(example = 3)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<u32>,
+    /// Serial numbers of the devices that may be taken, each for an OSD, on whichever node that matches it is found; at most 256. A device is
+    /// overwritten if nothing is on it, and only then. Default none.
+    #[schema(example = json!(["S3YJNX0M701234"]))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<String>,
 }
 
 /// A program of each node, which the node's agent supervises.
@@ -151,7 +163,9 @@ impl From<&core::EnsembleService> for ServiceAgentSpec {
                 }
             }
             core::EnsembleService::Ceph(ceph) => {
-                Self { ceph: Some(CephSpec { port: Some(ceph.port.into()) }), ..none }
+                let devices = ceph.devices.iter().map(ToString::to_string).collect();
+                let (port, replicas) = (Some(ceph.port.into()), Some(ceph.replicas));
+                Self { ceph: Some(CephSpec { port, replicas, devices }), ..none }
             }
         }
     }
@@ -259,7 +273,19 @@ impl RedisSpec {
 
 impl CephSpec {
     fn read(&self) -> Result<core::CephSettings, ShapeError> {
-        Ok(core::CephSettings { port: port("service.ceph.port", self.port, core::CEPH_PORT)? })
+        let replicas = self.replicas.unwrap_or(REPLICAS);
+        if !(1..=MAX_REPLICAS).contains(&replicas) {
+            let reason = format!("{replicas}; write 1 to {MAX_REPLICAS}");
+            return Err(ShapeError::at("service.ceph.replicas", reason));
+        }
+        let devices = self.devices.iter().map(|serial| read("service.ceph.devices", serial));
+        let devices: BTreeSet<_> = devices.collect::<Result<_, ShapeError>>()?;
+        if devices.len() > MAX_DEVICES {
+            let reason = format!("there are {}; write {MAX_DEVICES} at most", devices.len());
+            return Err(ShapeError::at("service.ceph.devices", reason));
+        }
+        let port = port("service.ceph.port", self.port, core::CEPH_PORT)?;
+        Ok(core::CephSettings { port, replicas, devices })
     }
 }
 
@@ -287,7 +313,7 @@ mod tests {
         for text in [
             r#"{"etcd":{"client_port":1,"peer_port":2,"tls":false}}"#,
             r#"{"redis":{"port":1,"min_replicas_to_write":2,"tls":true}}"#,
-            r#"{"ceph":{"port":3300}}"#,
+            r#"{"ceph":{"port":3300,"replicas":2,"devices":["S1","S2"]}}"#,
             r#"{"process":{"program":"web"}}"#,
             r#"{"systemd":{"unit":"web@.service","port":80}}"#,
             r#"{"exec":{"agent":"postgres","port":5432}}"#,
@@ -307,6 +333,8 @@ mod tests {
             (r#"{"process":{"program":"web","port":0}}"#, "service.process.port: 0; write 1 to 65535"),
             (r#"{"systemd":{"unit":"a b.service"}}"#, "service.systemd.unit"),
             (r#"{"exec":{"agent":"../a"}}"#, "service.exec.agent"),
+            (r#"{"ceph":{"replicas":0}}"#, "service.ceph.replicas: 0; write 1 to 10"),
+            (r#"{"ceph":{"devices":["/dev/sda"]}}"#, "service.ceph.devices"),
             (r#"{"exec":{}}"#, "missing field `agent`"),
         ] {
             let refused = read(text).unwrap_err();

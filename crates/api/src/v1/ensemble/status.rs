@@ -1,5 +1,6 @@
 //! The state of ensembles in answers: their members, what is to happen to them, and which nodes may have none.
 
+use bellwether_core::decide::ensembles::osds::known::known;
 use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep, health};
 use bellwether_core::records::ensemble_members as core;
 use bellwether_core::words::counter::MemberNumber;
@@ -7,6 +8,7 @@ use bellwether_core::world::fleet::Fleet;
 use serde::{Deserialize, Serialize};
 
 use super::members::{EnsembleMember, MemberHealth, MemberPhase};
+use super::osds::EnsembleOsd;
 use super::requests::RequestedChange;
 use super::snapshots::EnsembleSnapshots;
 use crate::word::words;
@@ -28,6 +30,16 @@ words! {
         HandOver = "hand_over",
         /// A member follows another one, or nobody any more.
         Follow = "follow",
+        /// A device is taken for a new OSD; the number is that of the OSD.
+        TakeDevice = "take_device",
+        /// An OSD that was ordered before joins.
+        JoinOsd = "join_osd",
+        /// What an OSD has goes to others.
+        EmptyOsd = "empty_osd",
+        /// An OSD that was emptied gets data again.
+        FillOsd = "fill_osd",
+        /// An OSD that is empty is stopped and forgotten.
+        RemoveOsd = "remove_osd",
     }
 }
 
@@ -45,6 +57,9 @@ pub struct EnsembleStatus {
     /// The members, by number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<EnsembleMember>,
+    /// The OSDs of Ceph, by number, also those that were removed and whose devices are not taken again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub osds: Vec<EnsembleOsd>,
     /// The changes that are to come, one after the other, as if each succeeded. A list of ensembles leaves them out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<EnsembleStep>,
@@ -70,7 +85,7 @@ pub struct EnsembleStatus {
 pub struct EnsembleStep {
     /// The change.
     pub action: EnsembleAction,
-    /// Number of the member.
+    /// Number of the member, or of the OSD.
     pub member: u64,
     /// Name of its node.
     pub node: String,
@@ -97,6 +112,8 @@ impl EnsembleStatus {
         let shape = |(of, (number, member)): (&core::EnsembleMembers, (&MemberNumber, &core::Member))| {
             EnsembleMember::of(*number, member, health(fleet, of, *number))
         };
+        let osds = members.map(|members| known(fleet, members)).unwrap_or_default();
+        let osds: Vec<_> = osds.into_iter().map(EnsembleOsd::from).collect();
         let is_held = members.is_some_and(|members| members.lead.is_held);
         let members: Vec<_> = all.map(shape).collect();
         let counts = [MemberPhase::Voting, MemberPhase::Serving];
@@ -109,8 +126,11 @@ impl EnsembleStatus {
             wanted: wanted as u64,
             voting: voting as u64,
             working: working as u64,
-            is_complete: working == wanted && members.len() == wanted,
+            is_complete: working == wanted
+                && members.len() == wanted
+                && osds.iter().all(EnsembleOsd::is_well),
             members,
+            osds,
             requests,
             snapshots: snapshots.filter(|snapshots| !snapshots.is_empty()),
             ..Self::default()
@@ -151,6 +171,11 @@ impl From<&PlannedStep> for EnsembleStep {
             PlannedStep::Promote(member, node, _) => (EnsembleAction::Promote, member, node),
             PlannedStep::Follow(member, node, _) => (EnsembleAction::Follow, member, node),
             PlannedStep::HandOver(member, node) => (EnsembleAction::HandOver, member, node),
+            PlannedStep::TakeDevice(osd, node, _) => (EnsembleAction::TakeDevice, osd, node),
+            PlannedStep::JoinOsd(osd, node) => (EnsembleAction::JoinOsd, osd, node),
+            PlannedStep::EmptyOsd(osd, node) => (EnsembleAction::EmptyOsd, osd, node),
+            PlannedStep::FillOsd(osd, node) => (EnsembleAction::FillOsd, osd, node),
+            PlannedStep::RemoveOsd(osd, node) => (EnsembleAction::RemoveOsd, osd, node),
         };
         Self { action, member: member.get(), node: node.to_string(), text: from.line() }
     }

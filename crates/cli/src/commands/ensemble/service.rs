@@ -4,6 +4,7 @@ use bellwether_api::v1::ensemble::service::{
     CephSpec, EtcdSpec, ExecSpec, ProcessSpec, RedisSpec, ServiceAgentSpec, SystemdSpec,
 };
 
+use super::osds;
 use crate::args::EnsembleFlags;
 use crate::exit::Failure;
 
@@ -26,10 +27,24 @@ pub(super) fn with_flags(
     change: &EnsembleFlags,
 ) -> Result<ServiceAgentSpec, Failure> {
     let EnsembleFlags {
-        client_port, peer_port, port, min_replicas_to_write, tls, program, unit, agent, ..
+        client_port,
+        peer_port,
+        port,
+        min_replicas_to_write,
+        tls,
+        program,
+        unit,
+        agent,
+        device,
+        no_device,
+        replicas,
+        ..
     } = change;
     let kind = service.kind().unwrap_or("etcd");
-    let flags: [(&str, bool, &[&str]); 8] = [
+    let flags: [(&str, bool, &[&str]); 11] = [
+        ("--device", !device.is_empty(), &["ceph"]),
+        ("--no-device", !no_device.is_empty(), &["ceph"]),
+        ("--replicas", replicas.is_some(), &["ceph"]),
         ("--client-port", client_port.is_some(), &["etcd"]),
         ("--peer-port", peer_port.is_some(), &["etcd"]),
         ("--port", port.is_some(), &["redis", "ceph", "process", "systemd", "exec"]),
@@ -56,7 +71,7 @@ pub(super) fn with_flags(
         redis.tls = tls.or(redis.tls);
     }
     if let Some(ceph) = &mut service.ceph {
-        ceph.port = port.or(ceph.port);
+        osds::changed(ceph, change);
     }
     if let Some(process) = &mut service.process {
         process.program = given("--program", program.as_ref(), &process.program)?;

@@ -7,7 +7,7 @@ use bellwether_api::v1::ensemble::status::EnsembleStatus;
 use bellwether_core::words::plural::Plural;
 use bellwether_core::words::time::Span;
 
-use super::{requests, snapshots};
+use super::{osds, requests, snapshots};
 use crate::show::table;
 use crate::show::time::date;
 
@@ -60,6 +60,11 @@ pub(in crate::commands) fn sheet(ensemble: &Ensemble) -> String {
         format!("revision        {}", ensemble.revision),
         format!("changed         by {by}, {}{reason}", date(ensemble.at_ms)),
     ];
+    if let Some(ceph) = &service.ceph {
+        let devices = if ceph.devices.is_empty() { "-".to_owned() } else { ceph.devices.join(", ") };
+        lines.push(format!("devices         {devices}"));
+        lines.extend(ceph.replicas.map(|number| format!("replicas        {number} by default")));
+    }
     let min_replicas = service.redis.as_ref().and_then(|redis| redis.min_replicas_to_write);
     lines.extend(min_replicas.map(|number| format!("min replicas    {number} to write")));
     lines.push(String::new());
@@ -99,6 +104,7 @@ pub(super) fn planned(ensemble: &Ensemble) -> Vec<String> {
         members,
     ];
     lines.extend(status.members.iter().filter_map(|member| member.message.clone()));
+    lines.extend(osds::lines(status));
     let mut upcoming = upcoming(status);
     upcoming.splice(..0, status.requests.iter().map(requests::line));
     if !upcoming.is_empty() {
@@ -123,7 +129,7 @@ pub(super) fn working_of(status: &EnsembleStatus) -> String {
         0 => String::new(),
         leaving => format!(", {leaving} leaving"),
     };
-    format!("{} of {}{leaving}", status.working, status.wanted)
+    format!("{} of {}{leaving}{}", status.working, status.wanted, osds::working_of(status))
 }
 
 /// How many of the members that vote work, if not all of them do.

@@ -2,6 +2,7 @@
 //! each succeeded; and what is waited for then.
 
 mod independents;
+mod osds;
 mod primaries;
 mod step;
 mod waits;
@@ -17,6 +18,7 @@ pub use self::step::PlannedStep;
 use self::waits::{no_room, replaced};
 use super::EnsembleSight;
 use super::candidates::{candidates, without_refusing};
+use super::osds::OsdsSight;
 use super::replace;
 use super::verdict::nodes;
 use crate::decide::placement::CandidateNodes;
@@ -50,7 +52,8 @@ pub struct EnsemblePlan {
 /// What is to happen to the members of an ensemble, as far as is recorded of them and their nodes.
 #[must_use]
 pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Timestamp) -> EnsemblePlan {
-    let mut places = candidates(fleet, ensemble);
+    let all = candidates(fleet, ensemble);
+    let mut places = all.clone();
     let kept = fleet.ensemble_members.get(&ensemble.name);
     let members = kept.map(|kept| &*kept.value);
     if let Some(members) = members {
@@ -82,7 +85,7 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
         let waiting = format!("{}: no member is changed", stop.line());
         return EnsemblePlan { wanted, steps: Vec::new(), waiting: Some(waiting), refusals };
     }
-    let (steps, waiting) = match &ensemble.service {
+    let (mut steps, mut waiting) = match &ensemble.service {
         EnsembleService::Etcd(_) | EnsembleService::Ceph(_) => {
             let reason = |number, reason| replace::reason(of, number, reason);
             let spec = QuorumSpec::of(ensemble);
@@ -92,6 +95,10 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
         EnsembleService::Redis(redis) => primaries::steps(&sight, *redis, &places),
         EnsembleService::Independent(_) => independents::steps(&sight, &places),
     };
+    let of_osds = OsdsSight { sight: &sight, fleet, places: &all };
+    let (of_osds, emptied) = osds::steps(&of_osds, of);
+    steps.extend(of_osds);
+    waiting = waiting.or(emptied);
     EnsemblePlan { wanted, steps, waiting, refusals }
 }
 

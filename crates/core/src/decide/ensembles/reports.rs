@@ -7,12 +7,16 @@ use alloc::vec::Vec;
 use crate::records::event::EventDraft;
 use crate::records::key::{Key, Record};
 use crate::records::member::{KnownMember, MemberReport, MemberState, NodeMembers};
+use crate::records::osd::OsdReport;
 use crate::verdict::{Changeset, Write};
 use crate::words::name::EnsembleName;
 use crate::words::time::Timestamp;
 
 /// What is said of a member that its agent does not report any more.
 const NOT_REPORTED: &str = "its agent does not report it any more";
+
+/// The same of an OSD, after "it ".
+const NOT_REPORTED_OSD: &str = "is not reported by its agent any more";
 
 /// The changes to write for a report of a node's members; `None` if it says nothing new. The caller refuses what was overtaken.
 #[must_use]
@@ -27,13 +31,25 @@ pub fn absorb(last: Option<&NodeMembers>, mut new: NodeMembers, now: Timestamp) 
     for (name, member) in forgotten.filter(|(_, member)| member.report.state != MemberState::Left) {
         new.members.entry(name.clone()).or_insert_with(|| untold(member, now));
     }
+    // The same of its OSDs: those that were there are not gone because it does not tell of them.
+    let silent = last.into_iter().flat_map(|last| &last.osds);
+    for (name, osds) in silent {
+        for (number, osd) in osds.iter().filter(|(_, osd)| osd.state != MemberState::Left) {
+            let untold =
+                OsdReport { state: MemberState::Failed, reason: NOT_REPORTED_OSD.into(), ..osd.clone() };
+            new.osds.entry(name.clone()).or_default().entry(*number).or_insert(untold);
+        }
+    }
     let is_behind_a_gap = last.is_some_and(|last| new.is_behind_a_gap(last));
-    let is_same = last.map_or_else(|| new.members.is_empty(), |last| last.members == new.members);
+    let is_same = last.map_or_else(
+        || new.is_empty(),
+        |last| last.members == new.members && last.osds == new.osds && last.devices == new.devices,
+    );
     if is_same && !is_behind_a_gap {
         return None;
     }
     let events = events(last, &new);
-    let write = match new.members.is_empty() {
+    let write = match new.is_empty() {
         true => Write::delete(Key::NodeMembers(new.node)),
         false => Write::put(Record::NodeMembers(new)),
     };
@@ -98,5 +114,31 @@ fn events(last: Option<&NodeMembers>, new: &NodeMembers) -> Vec<EventDraft> {
             ),
         })
     };
-    new.members.iter().filter_map(told).collect()
+    let of_osds = last.into_iter().flat_map(|last| osd_events(last, new));
+    new.members.iter().filter_map(told).chain(of_osds).collect()
+}
+
+/// The same of OSDs.
+fn osd_events(last: &NodeMembers, new: &NodeMembers) -> Vec<EventDraft> {
+    let mut events = Vec::new();
+    for (name, osds) in &new.osds {
+        for (number, osd) in osds {
+            let before = last.osds.get(name).and_then(|osds| osds.get(number));
+            let Some(before) = before.filter(|before| before.identity == osd.identity) else { continue };
+            let kind = match (before.state, osd.state) {
+                (MemberState::Working, MemberState::Failed | MemberState::Starting) => "ensemble.osd_failed",
+                (MemberState::Failed | MemberState::Starting, MemberState::Working) => "ensemble.osd_working",
+                _ => continue,
+            };
+            let reason = if osd.reason.is_empty() { String::new() } else { format!(": it {}", osd.reason) };
+            events.push(EventDraft {
+                kind,
+                subject: format!("ensemble/{name}"),
+                before: Some(before.state.as_str().to_string()),
+                after: Some(osd.state.as_str().to_string()),
+                cause: format!("OSD {number} on {}{reason}", new.node),
+            });
+        }
+    }
+    events
 }

@@ -5,6 +5,7 @@ mod replace;
 mod restart;
 mod snapshots;
 
+use std::collections::BTreeSet;
 use std::vec;
 use std::vec::Vec;
 
@@ -15,7 +16,8 @@ use super::EnsembleStep;
 use crate::decide::placement::quorum::{QuorumStep, QuorumWait};
 use crate::records::ensemble::{CephSettings, EnsembleMode, EnsembleService, EnsembleSize};
 
-const CEPH: EnsembleService = EnsembleService::Ceph(CephSettings { port: 3300 });
+const CEPH: EnsembleService =
+    EnsembleService::Ceph(CephSettings { port: 3300, replicas: 3, devices: BTreeSet::new() });
 
 #[test]
 fn the_first_member_serves_before_the_second_is_added_and_each_votes_before_the_next() {

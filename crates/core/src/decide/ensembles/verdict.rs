@@ -4,7 +4,9 @@ use alloc::collections::BTreeMap;
 use alloc::vec;
 
 use super::candidates::candidates;
-use super::{EnsembleSight, MemberNode};
+use super::osds;
+use super::osds::OsdsSight;
+use super::{EnsembleSight, EnsembleStep, MemberNode};
 use crate::records::ensemble::Ensemble;
 use crate::records::ensemble_members::{EnsembleMembers, Member};
 use crate::records::freeze::Freeze;
@@ -61,7 +63,14 @@ fn managed(
         listening_since: watch.settled(),
         now,
     };
-    let decision = sight.decide(&candidates(fleet, ensemble));
+    let places = candidates(fleet, ensemble);
+    let mut decision = sight.decide(&places);
+    if decision.step == EnsembleStep::Stopped {
+        decision.members.osds.change = None;
+    } else {
+        let of_osds = OsdsSight { sight: &sight, fleet, places: &places };
+        decision.events.extend(of_osds.decide(&mut decision.members));
+    }
     let is_first = recorded.is_none() && decision.members.members.is_empty();
     if is_first || recorded == Some(&decision.members) {
         return Verdict { changesets: vec![], wake: decision.wake };
@@ -83,10 +92,19 @@ fn deleted(fleet: &Fleet, recorded: &EnsembleMembers) -> Verdict {
     };
     let mut members = recorded.clone();
     members.members.retain(|number, member| !is_left(number, member));
-    if members == *recorded && !members.members.is_empty() {
+    let has_left = osds::known::known(fleet, recorded);
+    let has_left = has_left.iter().filter(|known| {
+        let is_gone = fleet.active_node(&known.osd.node).is_none();
+        is_gone || known.report.is_some_and(|report| report.state == MemberState::Left)
+    });
+    for known in has_left {
+        members.osds.osds.remove(&known.number);
+    }
+    let is_empty = members.is_empty();
+    if members == *recorded && !is_empty {
         return Verdict::default();
     }
-    let write = match members.members.is_empty() {
+    let write = match is_empty {
         true => Write::delete(Key::EnsembleMembers(recorded.ensemble.clone())),
         false => Write::put(Record::EnsembleMembers(members.clone())),
     };

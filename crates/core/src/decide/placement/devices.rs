@@ -6,11 +6,9 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::records::osd::SafeToRemove;
 use crate::words::counter::MemberNumber;
-use crate::words::name::NodeName;
-
-/// The number that a manufacturer gave a device.
-pub type Serial = String;
+use crate::words::name::{DeviceSerial, NodeName};
 
 /// A device, as the agent of its node found it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +25,7 @@ pub struct DeviceMember {
     /// Its node.
     pub node: NodeName,
     /// Its device.
-    pub serial: Serial,
+    pub serial: DeviceSerial,
     /// Its state.
     pub state: DeviceState,
 }
@@ -37,6 +35,8 @@ pub struct DeviceMember {
 pub enum DeviceState {
     /// It was ordered, and the store does not know it yet.
     Joining,
+    /// It was ordered, and its node does not take its device. Nothing waits for it.
+    Refused,
     /// It has data, or may have.
     In,
     /// It is emptied, because its node is drained or a person asked; it still has data.
@@ -45,25 +45,13 @@ pub enum DeviceState {
     Removed,
 }
 
-/// Whether a member may be removed without loss, as the store says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SafeToRemove {
-    /// It is.
-    Yes,
-    /// It is not, yet.
-    No,
-    /// The store did not answer in time, or did not know: as if it were not.
-    #[default]
-    Unknown,
-}
-
 /// What is wanted, and what is known.
 #[derive(Debug, Clone, Default)]
 pub struct DevicesView {
     /// The devices that may be taken.
-    pub allowed: BTreeSet<Serial>,
+    pub allowed: BTreeSet<DeviceSerial>,
     /// The devices that agents found, by serial number: one in two nodes is found twice.
-    pub found: BTreeMap<Serial, Vec<FoundDevice>>,
+    pub found: BTreeMap<DeviceSerial, Vec<FoundDevice>>,
     /// Nodes that may have no new member, each with the reason.
     pub refused: BTreeMap<NodeName, String>,
     /// Nodes whose members are to be emptied.
@@ -86,7 +74,7 @@ pub enum DeviceStep {
         /// The node.
         node: NodeName,
         /// The device.
-        serial: Serial,
+        serial: DeviceSerial,
     },
     /// This member is emptied.
     Empty(MemberNumber),
@@ -157,6 +145,12 @@ pub fn next_step(view: &DevicesView) -> DeviceStep {
             SafeToRemove::Unknown => return DeviceStep::Wait(DeviceWait::Emptied(number, false)),
         }
     }
+    // It never had data.
+    if let Some((number, _)) =
+        of_state(DeviceState::Refused).find(|(number, _)| view.unwanted.contains(number))
+    {
+        return DeviceStep::Remove(number);
+    }
     let next = of_state(DeviceState::In).find(|(number, member)| leaves(*number, member));
     next.map_or(DeviceStep::Rest, |(number, _)| DeviceStep::Empty(number))
 }
@@ -165,7 +159,10 @@ pub fn next_step(view: &DevicesView) -> DeviceStep {
 ///
 /// # Errors
 /// Why it is not taken.
-pub fn taken<'a>(view: &'a DevicesView, serial: &Serial) -> Result<Option<&'a NodeName>, DeviceRefusal> {
+pub fn taken<'a>(
+    view: &'a DevicesView,
+    serial: &DeviceSerial,
+) -> Result<Option<&'a NodeName>, DeviceRefusal> {
     let members = || view.members.iter().filter(|(_, member)| member.serial == *serial);
     if members().any(|(_, member)| member.state != DeviceState::Removed) {
         return Ok(None);

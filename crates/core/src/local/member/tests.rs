@@ -27,6 +27,7 @@ fn order(number: u64, task: MemberTask) -> MemberOrder {
         tells_position: false,
         snapshots: SnapshotOrder::default(),
         restart: None,
+        osds: None,
     }
 }
 
@@ -147,7 +148,8 @@ fn a_member_with_data_is_started_with_them_once_the_others_were_asked() {
 #[test]
 fn a_member_that_joins_by_itself_is_started_before_anybody_counts_it_and_after_any_end() {
     let mut node = Node::with(MemberTask::Run(join(&[1, 3])), MemberData::Present);
-    node.order.service = EnsembleService::Ceph(CephSettings { port: 3300 });
+    node.order.service =
+        EnsembleService::Ceph(CephSettings { port: 3300, replicas: 3, devices: BTreeSet::new() });
     node.standing = Standing::NotListed;
     assert_eq!(node.plan(), MemberStep::Start(StartWith::Data));
     node.order.task = MemberTask::Run(MemberStart::Again);

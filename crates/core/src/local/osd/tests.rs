@@ -9,7 +9,7 @@ use crate::local::member::MemberKey;
 use crate::words::counter::MemberNumber;
 
 fn order(task: OsdTask) -> OsdOrder {
-    OsdOrder { serial: "S1".into(), fsid: "f".into(), uuid: "u".into(), task }
+    OsdOrder { serial: "S1".parse().unwrap(), uuid: "u".into(), task }
 }
 
 fn own(number: u32) -> OsdLabel {
@@ -17,7 +17,7 @@ fn own(number: u32) -> OsdLabel {
 }
 
 fn plan(device: OsdDevice, noted: &NotedOsd, process: MemberProcess) -> OsdStep {
-    OsdSight { order: &order(OsdTask::Run), device, noted, process }.plan()
+    OsdSight { order: &order(OsdTask::Run), fsid: "f", device, noted, process }.plan()
 }
 
 fn running() -> MemberProcess {
@@ -120,7 +120,7 @@ proptest! {
                 Act::Step | Act::Killed => {
                     let seen = if is_there { device.clone() } else { OsdDevice::Absent };
                     let order = order(task);
-                    let step = OsdSight { order: &order, device: seen, noted: &noted, process: process.clone() }.plan();
+                    let step = OsdSight { order: &order, fsid: "f", device: seen, noted: &noted, process: process.clone() }.plan();
                     let is_noted = matches!(act, Act::Step);
                     match step {
                         OsdStep::Rest(..) | OsdStep::Serve => {}

@@ -101,6 +101,16 @@ pub(super) fn visible(text: &str) -> Option<&'static str> {
     }
 }
 
+pub(super) fn serial(text: &str) -> Option<&'static str> {
+    let inner = |b: u8| b.is_ascii_alphanumeric() || b".-_:".contains(&b);
+    match text {
+        "" => Some("it is empty"),
+        long if long.len() > MAX_PARAM_KEY_BYTES => Some("it is longer than 128 characters"),
+        text if !text.bytes().all(inner) => Some("only letters, digits and '. _ : -' are allowed"),
+        _ => None,
+    }
+}
+
 pub(super) fn unit(text: &str) -> Option<&'static str> {
     let inner = |b: u8| b.is_ascii_alphanumeric() || b".-_:@".contains(&b);
     if text.len() > MAX_TARGET_BYTES {

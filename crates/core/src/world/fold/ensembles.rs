@@ -1,12 +1,13 @@
 //! Folds ensembles and their members: what their nodes are to do for them, and when each is to be decided on.
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use super::kept;
 use crate::records::ensemble::Ensemble;
 use crate::records::ensemble_members::EnsembleMembers;
 use crate::records::member::{MemberOrder, NodeMembers};
+use crate::records::osd::OsdsOrder;
 use crate::words::counter::Revision;
 use crate::words::name::{EnsembleName, NodeName};
 use crate::world::fleet::Fleet;
@@ -26,6 +27,7 @@ impl Fleet {
         let name = members.ensemble.clone();
         let before = self.ensemble_members.get(&name).map(|kept| kept.value.clone());
         let wanted: Vec<_> = members.orders().map(|(node, order)| (node.clone(), order)).collect();
+        let osds = members.osd_orders();
         self.ensemble_members.insert_mut(name.clone(), kept(members, revision));
         let has = |node: &NodeName| wanted.iter().any(|(of, _)| of == node);
         let gone = before.iter().flat_map(|before| before.members.values()).map(|member| &member.node);
@@ -36,6 +38,7 @@ impl Fleet {
         for (node, order) in wanted {
             self.order_member(&node, &name, Some(order));
         }
+        self.order_osds(&name, before.as_deref(), &osds);
         self.settle_ensemble(&name, revision);
     }
 
@@ -45,12 +48,18 @@ impl Fleet {
         for member in before.iter().flat_map(|before| before.members.values()) {
             self.order_member(&member.node, name, None);
         }
+        self.order_osds(name, before.as_deref(), &BTreeMap::new());
         self.settle_ensemble(name, revision);
     }
 
     pub(super) fn put_node_members(&mut self, members: NodeMembers, revision: Revision) {
         let name = members.node.clone();
+        let offered = self.node_members.get(&name).map(|kept| &kept.value.devices);
+        let offers_others = offered.map_or_else(|| !members.devices.is_empty(), |of| *of != members.devices);
         self.node_members.insert_mut(name.clone(), kept(members, revision));
+        if offers_others {
+            self.candidates_changed = self.candidates_changed.max(revision);
+        }
         self.touch_members_of(&name, revision);
     }
 
@@ -67,8 +76,16 @@ impl Fleet {
 
     /// The ensembles that have a member on a node, or of which it reports one, are to be decided on.
     fn touch_members_of(&mut self, node: &NodeName, revision: Revision) {
-        let ordered = self.contents.get(node).into_iter().flat_map(|content| content.members.keys());
-        let reported = self.node_members.get(node).into_iter().flat_map(|kept| kept.value.members.keys());
+        let ordered = self
+            .contents
+            .get(node)
+            .into_iter()
+            .flat_map(|content| content.members.keys().chain(content.osds.keys()));
+        let reported = self
+            .node_members
+            .get(node)
+            .into_iter()
+            .flat_map(|kept| kept.value.members.keys().chain(kept.value.osds.keys()));
         let ensembles: BTreeSet<EnsembleName> = ordered.chain(reported).cloned().collect();
         for ensemble in ensembles {
             self.settle_ensemble(&ensemble, revision);
@@ -81,6 +98,25 @@ impl Fleet {
             self.touched_ensembles.touch(name, revision);
         } else {
             self.touched_ensembles.forget(name);
+        }
+    }
+
+    /// Puts what nodes are to do for their OSDs of an ensemble into their orders, and removes it where there are none any more.
+    fn order_osds(
+        &mut self,
+        ensemble: &EnsembleName,
+        before: Option<&EnsembleMembers>,
+        wanted: &BTreeMap<NodeName, OsdsOrder>,
+    ) {
+        let former = before.into_iter().flat_map(|before| before.osds.osds.values()).map(|osd| &osd.node);
+        let nodes: BTreeSet<NodeName> = former.chain(wanted.keys()).cloned().collect();
+        for node in nodes {
+            let mut content = self.contents.get(&node).cloned().unwrap_or_default();
+            match wanted.get(&node) {
+                Some(order) => content.osds.insert(ensemble.clone(), order.clone()),
+                None => content.osds.remove(ensemble),
+            };
+            self.set_content(&node, content);
         }
     }
 

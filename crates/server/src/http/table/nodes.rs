@@ -3,7 +3,7 @@
 use bellwether_api::paths;
 use bellwether_api::v1::access::{Joined, Renew};
 use bellwether_api::v1::ensemble::certificates::{MemberCertificateRequest, MemberCertificates};
-use bellwether_api::v1::ensemble::keys::{MemberKeys, MemberKeysRequest};
+use bellwether_api::v1::ensemble::keys::{MemberKeys, MemberKeysRequest, OsdKeys, OsdKeysRequest};
 use bellwether_api::v1::ensemble::reports::NodeMembers;
 use bellwether_api::v1::facts::{NodeFacts, RequestedRescan};
 use bellwether_api::v1::failure::Failures;
@@ -126,6 +126,15 @@ pub(super) fn facts(routes: Routes) -> Routes {
                 "Get the keys of the member that a node has of an ensemble",
             ),
             nodes::member_keys,
+        )
+        .add::<OsdKeysRequest, OsdKeys, _, _>(
+            route(
+                Post,
+                paths::OSD_KEYS,
+                RequiredAccess::OwnNode,
+                "Get the keys of an OSD that a node has of an ensemble",
+            ),
+            nodes::osd_keys,
         )
 }
 

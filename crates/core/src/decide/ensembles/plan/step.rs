@@ -5,7 +5,7 @@ use alloc::string::String;
 
 use crate::records::ensemble_members::RemovalReason;
 use crate::words::counter::MemberNumber;
-use crate::words::name::NodeName;
+use crate::words::name::{DeviceSerial, NodeName};
 
 /// Most changes of a plan: replacing all members takes twice as many as there may be.
 pub(super) const MAX_STEPS: usize = 32;
@@ -27,6 +27,16 @@ pub enum PlannedStep {
     HandOver(MemberNumber, NodeName),
     /// A member follows another one, or nobody any more.
     Follow(MemberNumber, NodeName, Option<MemberNumber>),
+    /// A device is taken for a new OSD.
+    TakeDevice(MemberNumber, NodeName, DeviceSerial),
+    /// An OSD that was ordered before joins.
+    JoinOsd(MemberNumber, NodeName),
+    /// What an OSD has goes to others.
+    EmptyOsd(MemberNumber, NodeName),
+    /// An OSD that was emptied gets data again.
+    FillOsd(MemberNumber, NodeName),
+    /// An OSD that is empty is stopped and forgotten.
+    RemoveOsd(MemberNumber, NodeName),
 }
 
 impl PlannedStep {
@@ -36,6 +46,19 @@ impl PlannedStep {
         match self {
             Self::Add(number, node) => format!("member {number} is added on node {node}"),
             Self::Join(number, node) => format!("member {number} on node {node} joins, as was ordered"),
+            Self::TakeDevice(number, node, serial) => {
+                format!("OSD {number} is made of device {serial} on node {node}, which is overwritten")
+            }
+            Self::JoinOsd(number, node) => format!("OSD {number} on node {node} joins, as was ordered"),
+            Self::EmptyOsd(number, node) => {
+                format!("OSD {number} on node {node} is emptied: its data go to others")
+            }
+            Self::FillOsd(number, node) => format!("OSD {number} on node {node} gets data again"),
+            Self::RemoveOsd(number, node) => {
+                format!(
+                    "OSD {number} on node {node} is stopped and forgotten; what is on its device stays there"
+                )
+            }
             Self::Remove(number, node, reason) => {
                 format!("member {number} on node {node} is removed: {}", reason.describe())
             }

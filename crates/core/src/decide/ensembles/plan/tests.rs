@@ -79,10 +79,17 @@ impl Site {
             replication: None,
             snapshot: None,
             restarted: None,
+            osds: None,
         };
         let known = KnownMember { report, since: NOW };
         let members = BTreeMap::from([(members.ensemble.clone(), known)]);
-        self.put(Record::NodeMembers(NodeMembers { node: name(node), sequence: 0, members }));
+        self.put(Record::NodeMembers(NodeMembers {
+            node: name(node),
+            sequence: 0,
+            members,
+            osds: BTreeMap::new(),
+            devices: BTreeMap::new(),
+        }));
     }
 
     /// The members 1 and so on vote on the nodes of these numbers.

@@ -182,6 +182,7 @@ impl Site {
                 replication: None,
                 snapshot: None,
                 restarted: host.restarted,
+                osds: None,
             };
             let is_same = |known: &&KnownMember| {
                 known.report.number == report.number && known.report.state == report.state

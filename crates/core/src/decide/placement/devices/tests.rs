@@ -10,15 +10,19 @@ fn node(number: usize) -> NodeName {
     format!("n-{number}").parse().unwrap()
 }
 
+fn disk(number: usize) -> DeviceSerial {
+    format!("disk-{number}").parse().unwrap()
+}
+
 fn number(number: u64) -> MemberNumber {
     MemberNumber::new(number)
 }
 
 /// Nodes with one free and allowed device each.
 fn free(nodes: usize) -> DevicesView {
-    let found = |of: usize| (format!("disk-{of}"), vec![FoundDevice { node: node(of), used_by: vec![] }]);
+    let found = |of: usize| (disk(of), vec![FoundDevice { node: node(of), used_by: vec![] }]);
     DevicesView {
-        allowed: (0..nodes).map(|of| format!("disk-{of}")).collect(),
+        allowed: (0..nodes).map(disk).collect(),
         found: (0..nodes).map(found).collect(),
         ..DevicesView::default()
     }
@@ -74,28 +78,28 @@ fn settle(view: &mut DevicesView) -> DeviceStep {
 #[test]
 fn every_node_that_comes_brings_what_it_has_one_after_the_other() {
     let mut view = free(3);
-    let added = DeviceStep::Add { node: node(0), serial: "disk-0".to_string() };
+    let added = DeviceStep::Add { node: node(0), serial: disk(0) };
     assert_eq!((act(&mut view), act(&mut view)), (added, DeviceStep::Wait(DeviceWait::Joining(number(1)))));
     assert_eq!(settle(&mut view), DeviceStep::Rest);
     assert_eq!(view.members.len(), 3);
-    assert_eq!(taken(&view, &"disk-1".to_string()), Ok(None));
+    assert_eq!(taken(&view, &disk(1)), Ok(None));
 }
 
 #[test]
 fn a_device_with_anything_on_it_in_two_nodes_or_not_allowed_is_never_taken() {
     let mut view = free(4);
     let used = vec!["a mounted file system, ext4".to_string()];
-    view.found.get_mut("disk-0").unwrap()[0].used_by = used.clone();
-    view.found.get_mut("disk-1").unwrap().push(FoundDevice { node: node(9), used_by: vec![] });
-    view.allowed.remove("disk-2");
+    view.found.get_mut(&disk(0)).unwrap()[0].used_by = used.clone();
+    view.found.get_mut(&disk(1)).unwrap().push(FoundDevice { node: node(9), used_by: vec![] });
+    view.allowed.remove(&disk(2));
     view.refused.insert(node(3), "it is unreachable".to_string());
     assert_eq!(settle(&mut view), DeviceStep::Rest);
     assert!(view.members.is_empty());
-    let why = |serial: &str| taken(&view, &serial.to_string()).unwrap_err();
-    assert_eq!(why("disk-0"), DeviceRefusal::Used(used));
-    assert_eq!(why("disk-1"), DeviceRefusal::InSeveral(vec![node(1), node(9)]));
-    assert_eq!(why("disk-3"), DeviceRefusal::Node("it is unreachable".to_string()));
-    assert_eq!(why("disk-7"), DeviceRefusal::NotFound);
+    let why = |number: usize| taken(&view, &disk(number)).unwrap_err();
+    assert_eq!(why(0), DeviceRefusal::Used(used));
+    assert_eq!(why(1), DeviceRefusal::InSeveral(vec![node(1), node(9)]));
+    assert_eq!(why(3), DeviceRefusal::Node("it is unreachable".to_string()));
+    assert_eq!(why(7), DeviceRefusal::NotFound);
 }
 
 #[test]
@@ -136,9 +140,9 @@ fn who_is_unwanted_is_removed_once_the_store_says_yes_and_not_taken_again() {
     view.safe.insert(number(2), SafeToRemove::Yes);
     assert_eq!(act(&mut view), DeviceStep::Remove(number(2)));
     // Somebody wiped it.
-    view.found.get_mut("disk-1").unwrap()[0].used_by.clear();
+    view.found.get_mut(&disk(1)).unwrap()[0].used_by.clear();
     assert_eq!(settle(&mut view), DeviceStep::Rest);
-    assert_eq!(taken(&view, &"disk-1".to_string()), Err(DeviceRefusal::RemovedBefore(number(2))));
+    assert_eq!(taken(&view, &disk(1)), Err(DeviceRefusal::RemovedBefore(number(2))));
 }
 
 proptest! {
@@ -151,7 +155,7 @@ proptest! {
     ) {
         let mut view = free(5);
         for (act_number, of) in acts {
-            let (serial, member) = (format!("disk-{of}"), number(of as u64 + 1));
+            let (serial, member) = (disk(of), number(of as u64 + 1));
             let answer = [SafeToRemove::Yes, SafeToRemove::No, SafeToRemove::Unknown][of % 3];
             match act_number {
                 0 => drop(view.drained.insert(node(of))),

@@ -2,6 +2,7 @@
 
 use bellwether_api::paths;
 use bellwether_api::v1::ensemble::Ensemble;
+use bellwether_api::v1::ensemble::osds::RemoveOsd;
 use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_core::access::{ObjectKind, RequiredAccess};
@@ -33,6 +34,15 @@ pub(super) fn requests(routes: Routes) -> Routes {
         )
         .optional_body(),
         handlers::restart,
+    );
+    let routes = routes.add::<RemoveOsd, Ensemble, _, _>(
+        route(
+            Post,
+            paths::ENSEMBLE_REMOVE_OSD,
+            RequiredAccess::update_field(ObjectKind::Ensemble, "/osds"),
+            "Remove an OSD of an ensemble of Ceph once its data are on others, or withdraw that",
+        ),
+        handlers::remove_osd,
     );
     routes.add::<ReplaceMember, Ensemble, _, _>(
         route(

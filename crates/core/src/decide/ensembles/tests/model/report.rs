@@ -55,6 +55,7 @@ impl Installation {
                 replication: None,
                 snapshot: host.snapshot.clone(),
                 restarted: host.restarted,
+                osds: None,
             };
             let host = self.hosts.get_mut(&name).unwrap();
             let before = host.known.take();

@@ -118,6 +118,7 @@ impl Machines {
             removed: None,
             snapshot: None,
             restarted: host.restarted,
+            osds: None,
             has_ended: host.down > 0,
             replication: said.filter(|_| state == MemberState::Working),
         };

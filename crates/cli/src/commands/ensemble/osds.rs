@@ -1,0 +1,100 @@
+//! The OSDs of an ensemble of Ceph, as they are shown, and `ensemble remove-osd`.
+
+use bellwether_api::v1::ensemble::osds::{EnsembleOsd, OsdPhase, RemoveOsd};
+use bellwether_api::v1::ensemble::service::CephSpec;
+use bellwether_api::v1::ensemble::status::EnsembleStatus;
+use bellwether_core::words::plural::plural;
+
+use crate::args::{Consent, EnsembleFlags};
+use crate::confirm::confirm;
+use crate::context::Context;
+use crate::exit::Failure;
+use crate::show::table;
+use crate::show::time::date;
+
+/// Asks that an OSD is removed, after the question whether that is meant; or withdraws that.
+pub(super) async fn remove(
+    context: &Context,
+    name: &str,
+    request: RemoveOsd,
+    consent: Consent,
+) -> Result<(), Failure> {
+    let (client, namespace, osd) = (&context.client, context.namespace.as_str(), request.osd);
+    if !request.withdraw {
+        let ensemble = client.ensemble(namespace, name).await?;
+        let known =
+            ensemble.status.as_ref().and_then(|status| status.osds.iter().find(|of| of.number == osd));
+        let what = known.map(|of| format!(" on node {} with device {}", of.node, of.device));
+        let what = what.unwrap_or_default();
+        confirm(
+            &format!(
+                "OSD {osd}{what}: its data go to others; once the store says that none are lost, it is stopped and forgotten, and its device is \
+                 not taken again\nremove OSD {osd} of ensemble {name}?"
+            ),
+            consent,
+        )?;
+    }
+    client.remove_osd(namespace, name, &request).await?;
+    let what = if request.withdraw { "stays" } else { "is to be removed" };
+    context.show.changed(&format!("ensemble {name}: OSD {osd} {what}"));
+    if !request.withdraw {
+        context.show.note(&format!("see how far it is: bellwether why ensemble/{name}"));
+    }
+    Ok(())
+}
+
+/// The OSDs and what their nodes say of them; nothing where there are none.
+pub(super) fn lines(status: &EnsembleStatus) -> Vec<String> {
+    if status.osds.is_empty() {
+        return Vec::new();
+    }
+    let rows = status.osds.iter().map(|osd| {
+        let EnsembleOsd { number, node, device, state, since_ms, store_number, is_up, .. } = osd;
+        let up = match is_up {
+            Some(true) => "up",
+            Some(false) => "down",
+            None => "-",
+        };
+        let unwanted = if osd.is_unwanted && *state != OsdPhase::Removed { ", to be removed" } else { "" };
+        vec![
+            number.to_string(),
+            node.clone(),
+            device.clone(),
+            format!("{state}{unwanted}"),
+            store_number.map_or_else(|| "-".to_owned(), |number| format!("osd.{number}")),
+            up.to_owned(),
+            date(*since_ms),
+        ]
+    });
+    let head = ["osd", "node", "device", "state", "id", "health", "since"];
+    let mut lines = vec![String::new(), table(&head, rows)];
+    lines.extend(status.osds.iter().filter_map(|osd| {
+        let message = osd.message.as_ref()?;
+        Some(format!("OSD {} on node {} {message}", osd.number, osd.node))
+    }));
+    lines
+}
+
+/// How many OSDs work, of how many that there are; nothing where there are none.
+pub(super) fn working_of(status: &EnsembleStatus) -> String {
+    let present = status.osds.iter().filter(|osd| osd.state != OsdPhase::Removed);
+    match present.clone().count() {
+        0 => String::new(),
+        all => {
+            let working = present.filter(|osd| osd.is_well()).count();
+            format!(", {working} of {}", plural(all, "OSD"))
+        }
+    }
+}
+
+/// The settings of Ceph with those that are flags.
+pub(super) fn changed(ceph: &mut CephSpec, change: &EnsembleFlags) {
+    ceph.port = change.port.or(ceph.port);
+    ceph.replicas = change.replicas.or(ceph.replicas);
+    for device in &change.device {
+        if !ceph.devices.contains(device) {
+            ceph.devices.push(device.clone());
+        }
+    }
+    ceph.devices.retain(|device| !change.no_device.contains(device));
+}

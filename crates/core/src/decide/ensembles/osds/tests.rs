@@ -1,0 +1,134 @@
+mod site;
+
+use std::collections::BTreeSet;
+use std::string::String;
+use std::vec::Vec;
+
+use proptest::prelude::*;
+
+use self::site::{NODES, NOW, Site, disk};
+use super::explain::lines;
+use crate::decide::ensembles::plan::plan;
+use crate::records::ensemble::{CephSettings, EnsembleService};
+use crate::records::key::Record;
+use crate::records::osd::{Osd, OsdPhase, SafeToRemove};
+use crate::words::counter::MemberNumber;
+
+#[test]
+fn each_device_becomes_an_osd_and_one_with_data_does_not() {
+    let mut site = Site::new();
+    site.used.insert(3);
+    site.settle();
+    assert_eq!(site.phases(), [OsdPhase::In; 3]);
+    let said = lines(site.fleet(), &site.ensemble, &site.members(), NOW).join("\n");
+    assert!(said.contains("device disk-3 is not taken: there is ext4 on it"), "{said}");
+    assert!(said.contains("OSD 1 (osd.0) with device disk-1 on node n-1 is in"), "{said}");
+}
+
+#[test]
+fn one_is_emptied_before_it_is_removed_and_its_device_is_taken_again_once_its_name_was_taken_out() {
+    let mut site = Site::new();
+    site.settle();
+    site.remove(2);
+    let planned: Vec<String> =
+        plan(site.fleet(), &site.ensemble, None, NOW).steps.iter().map(|step| step.line()).collect();
+    assert_eq!(
+        planned,
+        [
+            "OSD 2 on node n-2 is emptied: its data go to others",
+            "OSD 2 on node n-2 is stopped and forgotten; what is on its device stays there",
+        ]
+    );
+    site.settle();
+    assert_eq!(site.phases(), [OsdPhase::In, OsdPhase::Out, OsdPhase::In, OsdPhase::In]);
+    assert_eq!(site.store.values().filter(|osd| osd.is_in).count(), 3);
+    site.safe = SafeToRemove::Yes;
+    site.settle();
+    assert_eq!(site.phases(), [OsdPhase::In, OsdPhase::Removed, OsdPhase::In, OsdPhase::In]);
+    assert_eq!(site.store.len(), 3, "the store has forgotten it");
+    // Whoever wiped it did not say that it may be taken.
+    site.made.clear();
+    site.settle();
+    assert_eq!(site.members().osds.last, MemberNumber::new(4));
+
+    let of = |devices: &[u64]| {
+        let devices = devices.iter().copied().map(disk).collect();
+        EnsembleService::Ceph(CephSettings { port: 3300, replicas: 2, devices })
+    };
+    site.ensemble.service = of(&[1, 3, 4]);
+    site.put(Record::Ensemble(site.ensemble.clone()));
+    site.settle();
+    assert_eq!(site.phases(), [OsdPhase::In; 3], "it is forgotten");
+    site.ensemble.service = of(&[1, 2, 3, 4]);
+    site.put(Record::Ensemble(site.ensemble.clone()));
+    site.settle();
+    let numbers: Vec<u64> = site.members().osds.osds.keys().map(|number| number.get()).collect();
+    assert_eq!(numbers, [1, 3, 4, 5], "it is another OSD");
+    let ids: BTreeSet<String> =
+        numbers.iter().map(|of| Osd::uuid(&site.members().identity, MemberNumber::new(*of))).collect();
+    assert_eq!(ids, site.store.keys().cloned().collect());
+}
+
+#[test]
+fn a_drained_node_is_emptied_and_has_data_again_afterwards() {
+    let mut site = Site::new();
+    site.settle();
+    site.drained.insert(3);
+    site.put_node(3);
+    site.safe = SafeToRemove::Yes;
+    site.settle();
+    assert_eq!(site.phases()[2], OsdPhase::Out, "and it is not removed, since nobody asked for that");
+    site.drained.clear();
+    site.put_node(3);
+    site.settle();
+    assert!(site.store.values().all(|osd| osd.is_in && osd.is_up));
+    assert_eq!(site.phases(), [OsdPhase::In; 4]);
+}
+
+#[test]
+fn a_device_that_turns_out_to_be_used_holds_up_no_other_one() {
+    let mut site = Site::new();
+    site.act();
+    assert!(site.decide(), "the reader is named");
+    site.act();
+    assert!(site.decide(), "the first device is taken");
+    // Somebody was faster.
+    site.used.insert(1);
+    site.settle();
+    assert_eq!(site.phases(), [OsdPhase::Joining, OsdPhase::In, OsdPhase::In, OsdPhase::In]);
+    site.remove(1);
+    site.settle();
+    assert_eq!(site.phases()[0], OsdPhase::Removed, "it had no data");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// Whatever is found, drained, silent, asked for and answered, no OSD is given up that nobody wanted removed, none is made of a device that
+    /// is used, no number is used again, and a second pass writes nothing.
+    #[test]
+    fn no_history_gives_up_what_is_needed(acts in proptest::collection::vec((0_u8..9, 1_u64..=NODES), 1..60)) {
+        let mut site = Site::new();
+        for (act, of) in acts {
+            match act {
+                0 => drop(site.drained.insert(of)),
+                1 => drop(site.drained.remove(&of)),
+                2 => drop(site.silent.insert(of)),
+                3 => drop(site.silent.remove(&of)),
+                4 => drop(site.used.insert(of)),
+                5 => site.safe = [SafeToRemove::Yes, SafeToRemove::No, SafeToRemove::Unknown][(of % 3) as usize],
+                6 => site.remove(of),
+                7 => site.act(),
+                _ => drop(site.decide()),
+            }
+            site.put_node(of);
+        }
+        site.silent.clear();
+        site.settle();
+        let members = site.members();
+        for (number, osd) in &members.osds.osds {
+            let uuid = Osd::uuid(&members.identity, *number);
+            prop_assert!(osd.phase == OsdPhase::Removed || osd.phase == OsdPhase::Joining || site.store.contains_key(&uuid));
+        }
+    }
+}

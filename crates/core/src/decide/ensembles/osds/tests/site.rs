@@ -1,0 +1,305 @@
+//! A Ceph of one monitor with its nodes, as the control plane sees them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::format;
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+use crate::decide::ensembles::verdict;
+use crate::records::annotation::Annotation;
+use crate::records::ensemble::{
+    CephSettings, Ensemble, EnsembleMode, EnsembleService, EnsembleSize, FAILOVER_AFTER, JOIN_WITHIN,
+};
+use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase};
+use crate::records::key::Record;
+use crate::records::member::{KnownMember, MemberReport, MemberState, Membership, NodeMembers};
+use crate::records::node::{Cordon, Drain, Node, Presence, PresenceState};
+use crate::records::osd::{DeviceReport, OsdAction, OsdPhase, OsdReport, OsdTask, SafeToRemove, StoreOsd};
+use crate::records::probes::StoreMember;
+use crate::records::report::Report;
+use crate::rollout::environment::Watch;
+use crate::words::counter::{EnsembleRevision, Epoch, Generation, MemberNumber, RescanNumber, Revision};
+use crate::words::feature::Feature;
+use crate::words::label::Labels;
+use crate::words::name::{DeviceSerial, EnsembleName, Namespace, NodeName};
+use crate::words::selector::Selector;
+use crate::words::time::Timestamp;
+use crate::world::World;
+use crate::world::fleet::Fleet;
+
+pub(super) const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+
+/// Nodes, of which the first has the monitor, each with a device.
+pub(super) const NODES: u64 = 4;
+
+pub(super) fn name() -> EnsembleName {
+    "disks".parse().unwrap()
+}
+
+pub(super) fn node(number: u64) -> NodeName {
+    format!("n-{number}").parse().unwrap()
+}
+
+pub(super) fn disk(number: u64) -> DeviceSerial {
+    format!("disk-{number}").parse().unwrap()
+}
+
+/// A store with its nodes, as the control plane sees them.
+pub(super) struct Site {
+    pub(super) world: World,
+    pub(super) namespace: Namespace,
+    pub(super) ensemble: Ensemble,
+    /// The OSDs that the store has, by their ids.
+    pub(super) store: BTreeMap<String, StoreOsd>,
+    /// What is on devices that nobody took.
+    pub(super) used: BTreeSet<u64>,
+    /// Nodes whose agents say nothing new.
+    pub(super) silent: BTreeSet<u64>,
+    /// Whether the store says that an OSD may go.
+    pub(super) safe: SafeToRemove,
+    pub(super) drained: BTreeSet<u64>,
+    /// The ids of all that were ever made.
+    pub(super) made: BTreeSet<String>,
+}
+
+impl Site {
+    pub(super) fn new() -> Self {
+        let service = EnsembleService::Ceph(CephSettings {
+            port: 3300,
+            replicas: 2,
+            devices: (1..=NODES).map(disk).collect(),
+        });
+        let ensemble = Ensemble {
+            name: name(),
+            revision: EnsembleRevision::new(1),
+            service: service.clone(),
+            size: EnsembleSize::Number(1),
+            filter: Selector::all(),
+            spread: None,
+            failover_after: FAILOVER_AFTER,
+            join_within: JOIN_WITHIN,
+            mode: EnsembleMode::Managed,
+            snapshots: crate::records::ensemble_snapshots::SnapshotPolicy::default(),
+            labels: Labels::default(),
+            annotation: Annotation::of("ann".parse().unwrap(), NOW),
+        };
+        let mut members = EnsembleMembers::none(name(), service, NOW);
+        members.last = MemberNumber::new(1);
+        members.is_bootstrapped = true;
+        let member = Member {
+            node: node(1),
+            phase: MemberPhase::Voting,
+            since: NOW,
+            store_id: Some("disks-1".to_string()),
+            peer_url: "v2:10.0.0.1:3300".to_string(),
+        };
+        members.members.insert(members.last, member);
+        let mut site = Self {
+            world: World::default(),
+            namespace: Namespace::parse("default").unwrap(),
+            ensemble: ensemble.clone(),
+            store: BTreeMap::new(),
+            used: BTreeSet::new(),
+            silent: BTreeSet::new(),
+            safe: SafeToRemove::Unknown,
+            drained: BTreeSet::new(),
+            made: BTreeSet::new(),
+        };
+        for number in 1..=NODES {
+            site.start(number);
+        }
+        site.put(Record::Ensemble(ensemble));
+        site.put(Record::EnsembleMembers(members));
+        site
+    }
+
+    /// A node that is up, and whose agent runs members.
+    pub(super) fn start(&mut self, number: u64) {
+        self.put_node(number);
+        let presence = Presence { contact: PresenceState::Up, since: NOW, server: None };
+        self.put(Record::Presence(node(number), presence));
+        self.put(Record::Report(Report {
+            node: node(number),
+            received_at: NOW,
+            agent_version: "0.1.0".to_string(),
+            generation: Generation::ZERO,
+            features: [Feature::Ensembles].into_iter().collect(),
+            ledger: None,
+            ledger_since: Epoch::ZERO,
+            sequence: 0,
+            entities: BTreeMap::new(),
+            statuses: BTreeMap::new(),
+            deleted: BTreeMap::new(),
+        }));
+    }
+
+    pub(super) fn put(&mut self, record: Record) {
+        self.world.put(&self.namespace, record, Revision::new(1));
+    }
+
+    pub(super) fn put_node(&mut self, number: u64) {
+        let by = Annotation::of("ann".parse().unwrap(), NOW);
+        let drain = self.drained.contains(&number).then_some(Drain::Drained(NOW));
+        let cordon = drain.map(|drain| Cordon { annotation: by, drain: Some(drain) });
+        self.put(Record::Node(Node {
+            name: node(number),
+            labels: Labels::default(),
+            joined_at: NOW,
+            key_fingerprint: String::new(),
+            pause: None,
+            cordon,
+            decommissioned: None,
+            rescan: RescanNumber::ZERO,
+            logical: None,
+            services: Vec::new(),
+        }));
+    }
+
+    pub(super) fn fleet(&self) -> &Fleet {
+        self.world.fleets.get(&self.namespace).unwrap()
+    }
+
+    pub(super) fn members(&self) -> EnsembleMembers {
+        (*self.fleet().ensemble_members.get(&name()).unwrap().value).clone()
+    }
+
+    /// The monitor does what it was ordered; each agent that speaks does what it was ordered, and reports.
+    pub(super) fn act(&mut self) {
+        let members = self.members();
+        if let Some(change) = &members.osds.change {
+            let osd = self.store.get_mut(&change.uuid);
+            match change.action {
+                OsdAction::Out | OsdAction::In => {
+                    osd.into_iter().for_each(|osd| osd.is_in = change.action == OsdAction::In);
+                }
+                OsdAction::Purge if self.safe == SafeToRemove::Yes && osd.is_some_and(|osd| !osd.is_up) => {
+                    self.store.remove(&change.uuid);
+                }
+                OsdAction::Purge => {}
+            }
+        }
+        for number in (1..=NODES).filter(|number| !self.silent.contains(number)).collect::<Vec<_>>() {
+            self.report(number, &members);
+        }
+    }
+
+    pub(super) fn report(&mut self, number: u64, members: &EnsembleMembers) {
+        let mut osds = BTreeMap::new();
+        let mut used_by: Vec<String> =
+            self.used.iter().filter(|of| **of == number).map(|_| "ext4".into()).collect();
+        for (of, order) in members.osd_orders().get(&node(number)).into_iter().flat_map(|order| &order.osds) {
+            let is_taken = !used_by.is_empty() && !self.made.contains(&order.uuid);
+            let state = match order.task {
+                OsdTask::Run if is_taken => MemberState::Refused,
+                OsdTask::Run => {
+                    let free = (0..).find(|free| self.store.values().all(|osd| osd.number != *free)).unwrap();
+                    let new =
+                        StoreOsd { number: free, is_up: true, is_in: true, safe: SafeToRemove::Unknown };
+                    self.made.insert(order.uuid.clone());
+                    self.store.entry(order.uuid.clone()).or_insert(new).is_up = true;
+                    MemberState::Working
+                }
+                OsdTask::Leave => {
+                    if let Some(osd) = self.store.get_mut(&order.uuid) {
+                        osd.is_up = false;
+                    }
+                    MemberState::Left
+                }
+            };
+            if self.made.contains(&order.uuid) {
+                used_by = Vec::from(["ceph_bluestore".to_string()]);
+            }
+            let identity = members.identity.clone();
+            osds.insert(*of, OsdReport { identity, state, reason: String::new(), store_number: None });
+        }
+        let device = DeviceReport { path: "/dev/sdb".to_string(), bytes: 1 << 30, used_by };
+        let asked = members.osds.of_reader(MemberNumber::new(1)).filter(|_| number == 1);
+        let mut listed = self.store.clone();
+        for osd in listed.values_mut() {
+            let is_asked = asked.as_ref().is_some_and(|asked| asked.asks.contains(&osd.number));
+            osd.safe = if is_asked { self.safe } else { SafeToRemove::Unknown };
+        }
+        let member = (number == 1).then(|| (name(), monitor(members, asked.is_some().then_some(listed))));
+        self.put(Record::NodeMembers(NodeMembers {
+            node: node(number),
+            sequence: 0,
+            members: member.into_iter().collect(),
+            osds: BTreeMap::from([(name(), osds)]),
+            devices: BTreeMap::from([(disk(number), device)]),
+        }));
+    }
+
+    /// One decision; whether something was written.
+    pub(super) fn decide(&mut self) -> bool {
+        let before = self.members();
+        let verdict = verdict::decide(self.fleet(), &name(), None, (Watch::default(), NOW));
+        let writes: Vec<_> = verdict.changesets.into_iter().flat_map(|changeset| changeset.writes).collect();
+        let is_changed = !writes.is_empty();
+        for write in writes {
+            write.apply_to(&mut self.world, &self.namespace, Revision::new(1));
+        }
+        for (number, osd) in &self.members().osds.osds {
+            let former = before.osds.osds.get(number);
+            assert!(former.is_none_or(|former| former.node == osd.node && former.serial == osd.serial));
+            assert!(former.is_some() || *number > before.osds.last, "numbers are not used again");
+            let is_given_up = osd.phase == OsdPhase::Removed;
+            assert!(!is_given_up || osd.is_unwanted, "only a person gives one up");
+        }
+        is_changed
+    }
+
+    pub(super) fn settle(&mut self) {
+        for _ in 0..100 {
+            // The monitor hears only later what others have done.
+            self.act();
+            self.act();
+            if !self.decide() {
+                assert!(!self.decide(), "a second pass writes nothing");
+                return;
+            }
+        }
+        panic!("it does not come to rest: {:?}", self.members().osds);
+    }
+
+    pub(super) fn remove(&mut self, number: u64) {
+        let mut members = self.members();
+        if let Some(osd) = members.osds.osds.get_mut(&MemberNumber::new(number)) {
+            osd.is_unwanted = true;
+        }
+        self.put(Record::EnsembleMembers(members));
+    }
+
+    pub(super) fn phases(&self) -> Vec<OsdPhase> {
+        self.members().osds.osds.values().map(|osd| osd.phase).collect()
+    }
+}
+
+/// What the node of the monitor reports of it.
+fn monitor(members: &EnsembleMembers, osds: Option<BTreeMap<String, StoreOsd>>) -> KnownMember {
+    let own = StoreMember {
+        name: Some("disks-1".to_string()),
+        address: Some("v2:10.0.0.1:3300".to_string()),
+        votes: true,
+        connected: None,
+    };
+    let membership = Membership {
+        own_id: "disks-1".to_string(),
+        is_leader: true,
+        members: BTreeMap::from([("disks-1".to_string(), own)]),
+    };
+    let report = MemberReport {
+        number: MemberNumber::new(1),
+        identity: members.identity.clone(),
+        state: MemberState::Working,
+        reason: String::new(),
+        peer_url: "v2:10.0.0.1:3300".to_string(),
+        membership: Some(membership),
+        removed: None,
+        has_ended: false,
+        replication: None,
+        snapshot: None,
+        restarted: None,
+        osds,
+    };
+    KnownMember { report, since: NOW }
+}
