@@ -63,6 +63,7 @@ pub(super) struct AgentTable {
     pub(super) reboot_command: Option<Vec<String>>,
     pub(super) poweroff_command: Option<Vec<String>>,
     pub(super) service_dir: Option<PathBuf>,
+    pub(super) cgroup: Option<PathBuf>,
     pub(super) addresses: Option<BTreeMap<String, Vec<IpAddr>>>,
 }
 
@@ -108,6 +109,9 @@ pub(super) struct EntityTable {
     pub(super) timeout: Option<String>,
     pub(super) workdir: Option<PathBuf>,
     pub(super) user: Option<String>,
+    pub(super) memory_max: Option<String>,
+    pub(super) cpu_quota: Option<String>,
+    pub(super) nofile: Option<u64>,
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
     pub(super) process: Option<ProcessTable>,
