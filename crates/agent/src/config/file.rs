@@ -90,6 +90,8 @@ pub(super) struct HttpTable {
     #[serde(default)]
     pub(super) allow_remote: bool,
     pub(super) datacentre: Option<String>,
+    #[serde(default)]
+    pub(super) hosts: Vec<String>,
 }
 
 /// `[entity.NAME]`.
