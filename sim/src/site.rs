@@ -54,6 +54,7 @@ pub async fn furnish(store: &Store, ca_fingerprint: String, nodes: &[String]) ->
         let mut labels = Labels::default();
         labels.set(Label::new("role", "web")?)?;
         let node = Node {
+            next_key_fingerprint: None,
             name,
             labels,
             joined_at: BEGIN,

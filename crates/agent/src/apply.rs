@@ -26,6 +26,7 @@ pub(crate) mod template;
 use std::collections::BTreeMap;
 
 use crate::config::recipe::Command;
+use crate::limits::{LimitedProgram, ResourceLimits};
 use crate::users::UserName;
 
 /// The default `PATH` of commands, which do not inherit the agent's environment. Change it with `env = { PATH = ".." }`.
@@ -46,13 +47,23 @@ pub(crate) struct CommandFacts {
     pub(crate) run: String,
     /// The user as which it is started; the agent's own if `None`. Not in the environment.
     pub(crate) user: Option<UserName>,
+    /// The limits with which it is started. Not in the environment.
+    pub(crate) limits: Option<ResourceLimits>,
 }
 
 impl CommandFacts {
-    /// User and group as which a program is started; `None` if they are the agent's own.
-    pub(crate) fn program_user(&self) -> std::io::Result<Option<(u32, u32)>> {
+    /// How a program is started as its user and with its limits; its arguments are added.
+    pub(crate) fn program(&self, program: &str) -> std::io::Result<LimitedProgram> {
         let user = self.user.as_ref().map(UserName::program).transpose().map_err(std::io::Error::other)?;
-        Ok(user.flatten())
+        let user = user.flatten();
+        if let Some(limits) = &self.limits {
+            return limits.program(program, &self.entity, user);
+        }
+        let mut command = tokio::process::Command::new(program);
+        if let Some((user, group)) = user {
+            command.uid(user).gid(group);
+        }
+        Ok(LimitedProgram { command, scope: None })
     }
 
     /// The facts by name; the variable is `BELLWETHER_` and the name in upper case.

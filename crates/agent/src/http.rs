@@ -5,6 +5,7 @@
 
 mod api;
 mod consul;
+mod host;
 mod listen;
 mod query;
 mod refusal;
@@ -14,17 +15,20 @@ mod targets;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::middleware::from_fn;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::get;
 use bellwether_api::paths;
 use bellwether_rt::tasks::Tasks;
 
 use api::CatalogueApi;
+use host::KnownHosts;
+pub(crate) use host::host_name;
 pub use settings::CatalogueHttp;
 pub(crate) use settings::HttpSources;
 
 /// All routes.
 fn routes(api: CatalogueApi) -> Router {
+    let hosts = KnownHosts::new(api.http());
     Router::new()
         .route(paths::CONSUL_SERVICES, get(consul::services))
         .route(paths::CONSUL_SERVICE, get(consul::service))
@@ -39,6 +43,7 @@ fn routes(api: CatalogueApi) -> Router {
         .fallback(refusal::not_found)
         .layer(DefaultBodyLimit::max(0))
         .layer(from_fn(refusal::only_get))
+        .layer(from_fn_with_state(hosts, host::only_known))
         .with_state(api)
 }
 

@@ -9,12 +9,19 @@ use bellwether_api::client::Identity as ClientIdentity;
 use bellwether_api::client::secret::Secret;
 use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_core::words::time::Timestamp;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
 use serde::{Deserialize, Serialize};
 
 use crate::disk;
 
 const FILE: &str = "identity.toml";
 const KEY: &str = "node.key";
+
+/// The key that the certificate is renewed for: it becomes the key once the certificate for it is stored.
+const NEXT_KEY: &str = "node.key.next";
+
 const CERTIFICATE: &str = "node.pem";
 const CA: &str = "ca.pem";
 
@@ -53,7 +60,7 @@ pub enum IdentityError {
     /// A file cannot be read or written.
     #[error("{action} {path}: {source}")]
     File {
-        /// What failed: "read" or "write".
+        /// What failed: "read", "write" or "remove".
         action: &'static str,
         /// The file.
         path: PathBuf,
@@ -80,15 +87,21 @@ impl Identity {
         if file.schema != 1 {
             return Err(damaged(format!("schema {} is newer than this agent", file.schema)));
         }
+        let (certificate, key) = (present(&data_dir.join(CERTIFICATE))?, present(&data_dir.join(KEY))?);
+        let key = match belong_together(data_dir, &certificate, &key) {
+            Ok(()) => key,
+            // The agent was ended before the next key took its place.
+            Err(error) => renewed_key(data_dir, &certificate).ok_or(error)?,
+        };
         Ok(Some(Self {
             node: NodeName::parse(&file.node).map_err(|error| damaged(error.to_string()))?,
             namespace: Namespace::parse(&file.namespace).map_err(|error| damaged(error.to_string()))?,
             server: file.server,
             issued_at: Timestamp::from_millis(file.issued_at_ms),
             expires_at: Timestamp::from_millis(file.expires_at_ms),
-            certificate: present(&data_dir.join(CERTIFICATE))?,
+            certificate,
             ca: present(&data_dir.join(CA))?,
-            key: Secret::new(present(&data_dir.join(KEY))?),
+            key: Secret::new(key),
             is_logical: false,
         }))
     }
@@ -111,6 +124,15 @@ impl Identity {
         write(&data_dir.join(CERTIFICATE), &self.certificate)?;
         write(&data_dir.join(CA), &self.ca)?;
         write(&data_dir.join(FILE), &last)
+    }
+
+    /// Writes the identity after a renewal for the next key. Ended anywhere, there are a certificate and the key to it.
+    pub(crate) fn store_renewed(&self, data_dir: &Path) -> Result<(), IdentityError> {
+        let next = data_dir.join(NEXT_KEY);
+        write(&next, self.key.expose())?;
+        write(&data_dir.join(CERTIFICATE), &self.certificate)?;
+        self.store(data_dir)?;
+        disk::remove(&next).map_err(|source| IdentityError::File { action: "remove", path: next, source })
     }
 
     /// The identity with which this node acts for a logical one.
@@ -156,9 +178,46 @@ pub(crate) fn kept_key(data_dir: &Path) -> Result<Option<Secret>, IdentityError>
     Ok(read(&data_dir.join(KEY))?.map(Secret::new))
 }
 
+/// The next key, if a renewal was begun with it and not ended: with the same key, a repeated renewal is the same request.
+pub(crate) fn kept_next_key(data_dir: &Path) -> Result<Option<Secret>, IdentityError> {
+    Ok(read(&data_dir.join(NEXT_KEY))?.map(Secret::new))
+}
+
+/// Stores the next key before it is used.
+pub(crate) fn keep_next_key(data_dir: &Path, key: &Secret) -> Result<(), IdentityError> {
+    write(&data_dir.join(NEXT_KEY), key.expose())
+}
+
+/// The next key, if the certificate is for it.
+fn renewed_key(data_dir: &Path, certificate: &str) -> Option<String> {
+    let next = read(&data_dir.join(NEXT_KEY)).ok().flatten()?;
+    belong_together(data_dir, certificate, &next).is_ok().then_some(next)
+}
+
 /// Stores a key before it is used.
 pub(crate) fn keep_key(data_dir: &Path, key: &Secret) -> Result<(), IdentityError> {
     write(&data_dir.join(KEY), key.expose())
+}
+
+/// Refuses a key or a certificate that cannot be read, and a key that is not the certificate's: no server could be connected to with them.
+fn belong_together(data_dir: &Path, certificate: &str, key: &str) -> Result<(), IdentityError> {
+    let damaged = |file: &str, reason: String| IdentityError::Damaged { path: data_dir.join(file), reason };
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
+        .map_err(|error| damaged(KEY, format!("it has no key in PEM: {error}")))?;
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect();
+    let chain =
+        chain.map_err(|error| damaged(CERTIFICATE, format!("it has no certificate in PEM: {error}")))?;
+    if chain.is_empty() {
+        return Err(damaged(CERTIFICATE, "it has no certificate in PEM".to_owned()));
+    }
+    let provider = rustls::crypto::ring::default_provider();
+    match CertifiedKey::from_der(chain, key, &provider) {
+        Ok(_) => Ok(()),
+        Err(rustls::Error::InconsistentKeys(_)) => {
+            Err(damaged(KEY, format!("it is not the key of the certificate in {CERTIFICATE}")))
+        }
+        Err(error) => Err(damaged(KEY, error.to_string())),
+    }
 }
 
 fn read(path: &Path) -> Result<Option<String>, IdentityError> {
@@ -176,4 +235,78 @@ fn write(path: &Path, text: &str) -> Result<(), IdentityError> {
         path: path.to_owned(),
         source,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(dir: &Path) -> Identity {
+        let made = rcgen::generate_simple_self_signed(["web-1".to_owned()]).unwrap();
+        let identity = Identity {
+            node: NodeName::parse("web-1").unwrap(),
+            namespace: Namespace::parse("default").unwrap(),
+            server: "https://cp:7420".to_owned(),
+            issued_at: Timestamp::from_millis(1),
+            expires_at: Timestamp::from_millis(2),
+            certificate: made.cert.pem(),
+            ca: made.cert.pem(),
+            key: Secret::new(made.signing_key.serialize_pem()),
+            is_logical: false,
+        };
+        identity.store(dir).unwrap();
+        identity
+    }
+
+    #[test]
+    fn a_damaged_key_and_one_of_another_certificate_are_refused_by_their_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let identity = identity(dir.path());
+        assert!(Identity::load(dir.path()).unwrap().is_some());
+        let other = rcgen::KeyPair::generate().unwrap().serialize_pem();
+        let key = identity.key.expose();
+        let cut: String = key.chars().take(80).collect();
+        let flipped = key.replacen("MI", "MA", 1);
+        for (text, reason) in [
+            ("", "it has no key in PEM"),
+            ("no key", "it has no key in PEM"),
+            (&cut, "node.key"),
+            (&flipped, "node.key"),
+            (&other, "it is not the key of the certificate in node.pem"),
+        ] {
+            std::fs::write(dir.path().join(KEY), text).unwrap();
+            let refusal = Identity::load(dir.path()).unwrap_err().to_string();
+            assert!(refusal.contains(reason) && refusal.contains("node.key"), "{text}: {refusal}");
+            assert!(refusal.contains("join again"), "{refusal}");
+        }
+        write(&dir.path().join(KEY), key).unwrap();
+        std::fs::write(dir.path().join(CERTIFICATE), "").unwrap();
+        let refusal = Identity::load(dir.path()).unwrap_err().to_string();
+        assert!(refusal.contains("node.pem: it has no certificate in PEM"), "{refusal}");
+    }
+
+    #[test]
+    fn a_renewal_that_ends_anywhere_leaves_a_certificate_and_its_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        let old = identity(dir.path());
+        let fresh = tempfile::tempdir().unwrap();
+        let new = identity(fresh.path());
+        let loaded = || {
+            let identity = Identity::load(dir.path()).unwrap().unwrap();
+            (identity.certificate, identity.key.expose().to_owned())
+        };
+        let (of_old, of_new) = (
+            (old.certificate.clone(), old.key.expose().to_owned()),
+            (new.certificate.clone(), new.key.expose().to_owned()),
+        );
+        keep_next_key(dir.path(), &new.key).unwrap();
+        assert_eq!(loaded(), of_old);
+        write(&path(CERTIFICATE), &new.certificate).unwrap();
+        assert_eq!(loaded(), of_new);
+        // The agent that finds it there goes on with it.
+        new.store_renewed(dir.path()).unwrap();
+        assert_eq!(loaded(), of_new);
+        assert!(kept_next_key(dir.path()).unwrap().is_none());
+    }
 }

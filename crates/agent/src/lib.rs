@@ -23,6 +23,7 @@ mod job_api;
 pub mod join;
 mod lease;
 pub mod ledger;
+pub mod limits;
 mod link;
 pub mod local;
 pub mod lock;

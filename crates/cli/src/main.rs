@@ -22,7 +22,7 @@ use clap::FromArgMatches;
 use clap::error::ErrorKind;
 
 use args::Args;
-use bellwether_agent::{guard, renderer};
+use bellwether_agent::{guard, limits, renderer};
 use commands::lock_guard;
 use exit::{CommandResult, Exit, Failure};
 
@@ -32,6 +32,7 @@ fn main() -> ExitCode {
     match words.next() {
         Some(first) if first == guard::COMMAND => return guard::run(),
         Some(first) if first == renderer::COMMAND => return renderer::run(),
+        Some(first) if first == limits::COMMAND => return limits::run(words),
         Some(first) if first == lock_guard::COMMAND => return lock_guard::run(words),
         Some(_) | None => {}
     }

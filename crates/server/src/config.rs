@@ -3,6 +3,7 @@
 pub mod deciders;
 mod discovery;
 pub mod etcd;
+mod hooks;
 mod provider;
 mod sinks;
 pub mod value;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use bellwether_core::decide::liveness::context::PresenceLimits;
 use bellwether_core::decide::table::RetentionLimits;
-use bellwether_core::words::name::{Actor, ProviderName, ServerName};
+use bellwether_core::words::name::{ProviderName, ServerName};
 use bellwether_rt::config_error::ConfigError;
 use deciders::DeciderSettings;
 use etcd::Etcd;
@@ -100,8 +101,8 @@ struct File {
     events_kept: Option<u64>,
     services_kept: Option<String>,
     runs_kept: Option<String>,
-    hooks: Option<HooksTable>,
-    hook_tokens: Option<BTreeMap<String, PathBuf>>,
+    hooks: Option<hooks::Table>,
+    hook_tokens: Option<BTreeMap<String, toml::Value>>,
     dns: Option<names::DnsTable>,
     name: Option<String>,
     address: Option<String>,
@@ -112,13 +113,6 @@ struct File {
     secret_providers: Option<BTreeMap<String, provider::Table>>,
     sinks: Option<sinks::Table>,
     discovery: Option<discovery::Table>,
-}
-
-/// The table `[hooks]`.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct HooksTable {
-    ca_file: Option<PathBuf>,
 }
 
 impl Config {
@@ -175,10 +169,7 @@ impl Config {
             names: file.names.unwrap_or_else(local),
             settings: DeciderSettings { limits, kept },
             dns: dns.transpose()?,
-            hooks: HookSettings {
-                tokens: hook_tokens(file.hook_tokens.unwrap_or_default())?,
-                ca_file: file.hooks.and_then(|hooks| hooks.ca_file),
-            },
+            hooks: file.hooks.unwrap_or_default().check(file.hook_tokens.unwrap_or_default())?,
         };
         Ok(config.listening_on(listen).named_in_certificate())
     }
@@ -269,14 +260,6 @@ fn address(text: String) -> Result<String, ConfigError> {
     }
 }
 
-fn hook_tokens(table: BTreeMap<String, PathBuf>) -> Result<BTreeMap<Actor, PathBuf>, ConfigError> {
-    let named = |(name, file): (String, PathBuf)| match Actor::parse(&name) {
-        Ok(name) => Ok((name, file)),
-        Err(error) => Err(ConfigError::value("hook_tokens", error.to_string())),
-    };
-    table.into_iter().map(named).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -325,7 +308,13 @@ mod tests {
             ("listen = \"nowhere\"", "use listen"),
             ("events_kept = 1", "below 1000"),
             ("on_store_failure = \"panic\"", "expected `exit` or `stay`"),
-            ("[hook_tokens]\n\"a b\" = \"/x\"", "use hook_tokens"),
+            ("[hook_tokens]\n\"a b\" = { file = \"/x\", urls = [\"https://x\"] }", "use hook_tokens"),
+            ("[hook_tokens]\nboard = \"/x\"", "it is sent to these URLs alone"),
+            ("[hook_tokens]\nboard = { file = \"/x\", urls = [] }", "name at least one"),
+            ("[hook_tokens]\nboard = { file = \"/x\", urls = [\"board\"] }", "\"board\" is not a URL like"),
+            ("[hook_tokens]\nboard = { file = \"/x\", urls = [\"https://b/%2e%2e/\"] }", "is not a URL like"),
+            ("[hook_tokens]\nboard = { file = \"/x\", urls = [\"https://b/?a\"] }", "is not a URL like"),
+            ("[hooks]\nallow_addresses = [\"a\"]", "neither an address nor"),
             ("[secret_providers.vault]\ncommand = []", ": vault: command is empty"),
             ("[secret_providers.vault]\ncommand = [\"a\"]\ntimeout = \"5\"", "is not a duration"),
             ("[hooks]\nca = \"/x\"", "unknown field `ca`"),

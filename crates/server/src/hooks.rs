@@ -12,6 +12,7 @@ mod prometheus;
 mod questions;
 pub mod settings;
 mod shape;
+pub mod url_prefix;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,6 @@
 //! Metrics in the Prometheus format, as served at `/metrics`.
 
+mod fleet;
 mod orchestration;
 
 use std::collections::BTreeSet;
@@ -10,11 +11,12 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use bellwether_core::records::hook_answers::HookPurpose;
 use bellwether_core::words::map::Set;
-use bellwether_core::words::time::Span;
+use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 use bellwether_store::{Condition, Health};
@@ -37,6 +39,8 @@ pub struct Metrics {
     pub changes: Counter,
     /// Reconcile passes.
     pub passes: Counter,
+    /// Durations of reconcile passes, in seconds.
+    pub pass_seconds: Durations,
     /// Passes of deciders whose verdict could not be committed.
     pub decider_failures: Family<DeciderPass, Counter>,
     /// Requests refused because too many of their class were in flight.
@@ -49,6 +53,30 @@ pub struct Metrics {
     pub limited: Counter,
     /// Completed hook calls.
     pub hook_calls: Family<HookCall, Counter>,
+}
+
+/// A histogram of durations in seconds.
+#[derive(Debug, Clone)]
+pub struct Durations(pub(crate) Histogram);
+
+impl Default for Durations {
+    /// From a millisecond to some seconds: a pass is expected to take less than one.
+    fn default() -> Self {
+        Self(Histogram::new([0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 5.0]))
+    }
+}
+
+/// Labels of what is known of this program.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Build {
+    version: &'static str,
+}
+
+/// Registers which program this is.
+fn show_build(registry: &mut Registry) {
+    let build: Family<Build, Gauge> = Family::default();
+    build.get_or_create(&Build { version: env!("CARGO_PKG_VERSION") }).set(1);
+    registry.register("build_info", "1, with the version of this server", build);
 }
 
 /// Labels of the counter of failed deciders.
@@ -108,6 +136,8 @@ pub struct ServerGauges {
     pub clocks: ClockTable,
     /// The time since the world was last known to be current.
     pub age: Span,
+    /// The time of the control plane.
+    pub time: Timestamp,
 }
 
 /// Labels of the gauge of clocks.
@@ -147,6 +177,8 @@ fn show_counters(registry: &mut Registry, metrics: &Metrics) {
         changes,
     );
     registry.register("reconcile_passes", "Reconcile passes", metrics.passes.clone());
+    let durations = metrics.pass_seconds.0.clone();
+    registry.register("reconcile_pass_seconds", "Durations of reconcile passes in seconds", durations);
     let (failures, refused) = (metrics.decider_failures.clone(), metrics.refused.clone());
     registry.register("decider_failures", "Verdicts that the leader could not commit", failures);
     let text = "Requests refused because too many of their class were in flight";
@@ -168,6 +200,8 @@ pub fn page(metrics: &Metrics, world: &World, now: &ServerGauges) -> String {
     show_counters(&mut registry, metrics);
     show_clocks(&mut registry, &now.clocks);
     orchestration::show(&mut registry, world);
+    fleet::show(&mut registry, world, now.time);
+    show_build(&mut registry);
     let age: Gauge<f64, AtomicU64> = Gauge::default();
     age.set(u32::try_from(now.age.as_millis()).map_or(f64::from(u32::MAX), f64::from) / 1_000.0);
     let help = "Seconds since this server last knew that it has everything that was committed";

@@ -104,8 +104,10 @@ impl Reconciler {
             let now = self.transactor.now();
             let watch = self.settings.watch(audience.complete_since(&world, now));
             self.watches.send_if_modified(|published| std::mem::replace(published, watch) != watch);
+            let begun = tokio::time::Instant::now();
             let pass = self.pass(&world, PassInputs { term, watch, now }, &mut agendas).await;
             self.metrics.passes.inc();
+            self.metrics.pass_seconds.0.observe(begun.elapsed().as_secs_f64());
             let wake = match pass {
                 Ok(PassResult { wrote: true, .. }) => continue,
                 Ok(PassResult { failed: true, .. }) => Some(now.plus(LOOK_AGAIN)),

@@ -17,6 +17,7 @@ use super::log::EntityLog;
 use super::output::OutputTail;
 use super::pidfd;
 use crate::config::recipe::Command;
+use crate::limits::{CgroupScope, LimitedProgram};
 
 /// How long output is read after the command ended: it comes from programs that the command left running.
 pub(super) const LAST_WORDS: Duration = Duration::from_millis(100);
@@ -110,7 +111,8 @@ async fn run_with(
         log.mark(&format!("{} {:?}", facts.run, command.argv));
     }
     let started = CommandMark::new().and_then(|mark| Ok((start(command, facts, &mark)?, mark)));
-    let ((mut child, mut output), mark) = match started {
+    // The cgroup of the run is kept until this returns.
+    let ((mut child, mut output, _scope), mark) = match started {
         Ok(started) => started,
         Err(error) => return not_started(command, &error),
     };
@@ -226,16 +228,13 @@ fn start(
     command: &Command,
     facts: &CommandFacts,
     mark: &CommandMark,
-) -> std::io::Result<(tokio::process::Child, pipe::Receiver)> {
+) -> std::io::Result<(tokio::process::Child, pipe::Receiver, Option<CgroupScope>)> {
     let (program, arguments) =
         command.argv.split_first().ok_or_else(|| std::io::Error::other("no program"))?;
     let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     let error_writer: OwnedFd = writer.try_clone()?;
     let stdin = command.standard_input()?;
-    let mut command_line = tokio::process::Command::new(program);
-    if let Some((user, group)) = facts.program_user()? {
-        command_line.uid(user).gid(group);
-    }
+    let LimitedProgram { command: mut command_line, scope } = facts.program(program)?;
     let child = command_line
         .args(arguments)
         .current_dir(&command.workdir)
@@ -248,7 +247,7 @@ fn start(
         .process_group(0)
         .kill_on_drop(true)
         .spawn()?;
-    Ok((child, pipe::Receiver::from_owned_fd(reader)?))
+    Ok((child, pipe::Receiver::from_owned_fd(reader)?, scope))
 }
 
 /// Reads the output into the tail and the log until its last writer is gone. Cancel safe: what was read is in both.

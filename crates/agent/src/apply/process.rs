@@ -20,6 +20,7 @@ use super::former::ProcessOwner;
 use super::process_stat::{ProcessStat, exists, stat};
 use super::{log, pidfd};
 use crate::config::recipe::Command;
+use crate::limits::{CgroupScope, LimitedProgram};
 
 /// Interval at which the size of a process's log is checked.
 const LOG_PERIOD: Duration = Duration::from_secs(5);
@@ -91,10 +92,7 @@ impl SupervisedProcess {
         let output = log::append(path)?;
         let from = output.metadata()?.len();
         let errors = output.try_clone()?;
-        let mut command_line = tokio::process::Command::new(fill(program));
-        if let Some((user, group)) = facts.program_user()? {
-            command_line.uid(user).gid(group);
-        }
+        let LimitedProgram { command: mut command_line, scope } = facts.program(&fill(program))?;
         let stdin = command.standard_input()?;
         let child = command_line
             .args(arguments.iter().map(fill))
@@ -124,7 +122,7 @@ impl SupervisedProcess {
         let mark = ProcessMark { pid: number, started_ticks, boot_id };
         let (sender, ended) = watch::channel(None);
         let output = ProcessOutput { group: pid, path: path.to_owned(), from, leaves };
-        tasks.spawn("process", watch_own(child, sender, output, tasks.clone()));
+        tasks.spawn("process", watch_own((child, scope), sender, output, tasks.clone()));
         Ok(Self { mark, pid, ended })
     }
 
@@ -212,7 +210,8 @@ fn signal(group: Pid, signal: Signal) {
 }
 
 async fn watch_own(
-    mut child: tokio::process::Child,
+    // The cgroup is kept until the process has ended.
+    (mut child, _scope): (tokio::process::Child, Option<CgroupScope>),
     ended: watch::Sender<Option<Evidence>>,
     output: ProcessOutput,
     tasks: Tasks,

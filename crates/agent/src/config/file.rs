@@ -69,6 +69,7 @@ pub(super) struct AgentTable {
     pub(super) reboot_command: Option<Vec<String>>,
     pub(super) poweroff_command: Option<Vec<String>>,
     pub(super) service_dir: Option<PathBuf>,
+    pub(super) cgroup: Option<PathBuf>,
     pub(super) addresses: Option<BTreeMap<String, Vec<IpAddr>>>,
 }
 
@@ -95,6 +96,8 @@ pub(super) struct HttpTable {
     #[serde(default)]
     pub(super) allow_remote: bool,
     pub(super) datacentre: Option<String>,
+    #[serde(default)]
+    pub(super) hosts: Vec<String>,
 }
 
 /// `[entity.NAME]`.
@@ -114,6 +117,9 @@ pub(super) struct EntityTable {
     pub(super) timeout: Option<String>,
     pub(super) workdir: Option<PathBuf>,
     pub(super) user: Option<String>,
+    pub(super) memory_max: Option<String>,
+    pub(super) cpu_quota: Option<String>,
+    pub(super) nofile: Option<u64>,
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
     pub(super) process: Option<ProcessTable>,

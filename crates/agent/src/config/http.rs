@@ -7,7 +7,7 @@ use bellwether_rt::config_error::ConfigError;
 
 use super::config_path::ConfigPath;
 use super::file;
-use crate::http::CatalogueHttp;
+use crate::http::{CatalogueHttp, host_name};
 
 /// Default address: Consul's port, on the loopback interface.
 const DEFAULT_LISTEN: &str = "127.0.0.1:8500";
@@ -35,5 +35,11 @@ pub(super) fn http(
     }
     let datacentre = http.datacentre.as_deref().unwrap_or(namespace.as_str());
     let datacentre: Datacentre = place.at("datacentre").read(datacentre)?;
-    Ok(CatalogueHttp { listen, datacentre, namespace: namespace.clone(), node: node.clone() })
+    let hosts = http.hosts.iter().map(|text| {
+        host_name(text).ok_or_else(|| {
+            place.at("hosts").refuse(format!("{text:?} is not the name of a host, without a port"))
+        })
+    });
+    let hosts = hosts.collect::<Result<_, _>>()?;
+    Ok(CatalogueHttp { listen, datacentre, namespace: namespace.clone(), node: node.clone(), hosts })
 }

@@ -10,6 +10,7 @@ use super::command::{CommandDefaults, command, directory, setting};
 use super::config_path::ConfigPath;
 use super::file;
 use super::recipe::{ActionRecipe, DEFAULT_TIMEOUT, ManagedFile, RecipeKind, Template};
+use crate::limits::{self, ResourceLimits};
 use crate::users::UserName;
 
 /// Most files of one entity.
@@ -57,6 +58,9 @@ fn has_parts(entity: &file::EntityTable) -> bool {
         || entity.timeout.is_some()
         || entity.workdir.is_some()
         || entity.user.is_some()
+        || entity.memory_max.is_some()
+        || entity.cpu_quota.is_some()
+        || entity.nofile.is_some()
         || !entity.env.is_empty()
 }
 
@@ -120,6 +124,29 @@ pub(super) fn mode(text: &str) -> Result<u32, String> {
 /// The name or the number of a user, if one is given.
 pub(super) fn user(place: &ConfigPath, text: Option<&str>) -> Result<Option<UserName>, ConfigError> {
     text.map(UserName::parse).transpose().map_err(|reason| place.refuse(reason))
+}
+
+/// The limits of an entity; `None` if it has none. Its runs have cgroups in `cgroup`.
+pub(super) fn limits(
+    place: &ConfigPath,
+    entity: &file::EntityTable,
+    cgroup: &Path,
+) -> Result<Option<ResourceLimits>, ConfigError> {
+    let refused = |key: &'static str| move |reason: String| place.at(key).refuse(reason);
+    let memory = entity.memory_max.as_deref().map(limits::memory).transpose();
+    let quota = entity.cpu_quota.as_deref().map(limits::quota).transpose();
+    let limits = ResourceLimits {
+        memory_max_bytes: memory.map_err(refused("memory_max"))?,
+        cpu_quota_percent: quota.map_err(refused("cpu_quota"))?,
+        nofile: entity.nofile.map(limits::open_files).transpose().map_err(refused("nofile"))?,
+        cgroup: cgroup.to_owned(),
+    };
+    if let Some(reason) = limits.quota_is_refused() {
+        return Err(place.at("cpu_quota").refuse(format!("cannot limit processor time: {reason}")));
+    }
+    let is_limited =
+        limits.memory_max_bytes.is_some() || limits.cpu_quota_percent.is_some() || limits.nofile.is_some();
+    Ok(is_limited.then_some(limits))
 }
 
 /// Refuses a recipe with a file that is written already.

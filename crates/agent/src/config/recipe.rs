@@ -11,6 +11,7 @@ use bellwether_core::words::digest::Digest;
 use bellwether_core::words::name::{ActionName, CheckName, ServiceName};
 use bellwether_core::words::time::Span;
 
+use crate::limits::ResourceLimits;
 use crate::users::UserName;
 
 /// Default deadline of a part: long enough to install from a slow mirror.
@@ -51,6 +52,8 @@ pub struct Recipe {
     pub timeout: Span,
     /// The user as which its commands and checks run; by default the agent's.
     pub user: Option<UserName>,
+    /// The limits of each command, of each check by command and of the process; `None` if there are none.
+    pub limits: Option<ResourceLimits>,
     /// The supervised process, if there is one.
     pub process: Option<ProcessRecipe>,
     /// The checks of its health.

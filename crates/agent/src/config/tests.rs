@@ -86,6 +86,37 @@ fn a_node_name_is_used_in_lower_case_and_has_no_underscore() {
 }
 
 #[test]
+fn limits_read_and_a_quota_that_cannot_be_enforced_is_refused() {
+    let (there, not_there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(there.path().join("cgroup.controllers"), "cpu memory\n").unwrap();
+    let with = |dir: &std::path::Path, limits: &str| {
+        load(&format!("{AGENT}cgroup = \"{}/runs\"\n[entity.web]\nstatic = [\"x\"]\n{limits}", dir.display()))
+    };
+    let all = "memory_max = \"1G\"\ncpu_quota = \"50%\"\nnofile = 4096";
+    let config = with(there.path(), all).unwrap();
+    let limits = config.entities.values().next().unwrap().limits.clone().unwrap();
+    assert_eq!((limits.memory_max_bytes, limits.cpu_quota_percent), (Some(1 << 30), Some(50)));
+    assert_eq!((limits.nofile, limits.cgroup), (Some(4_096), there.path().join("runs")));
+    let refusal = with(not_there.path(), all).unwrap_err().to_string();
+    assert!(
+        refusal.contains("entity.web.cpu_quota") && refusal.contains("there is no cgroup v2 at"),
+        "{refusal}"
+    );
+    for (wrong, reason) in [
+        ("memory_max = \"1.5G\"", "is not a size like"),
+        ("cpu_quota = \"half\"", "is not a share of one processor"),
+        ("nofile = 3", "less than 16"),
+    ] {
+        let refusal = with(there.path(), wrong).unwrap_err().to_string();
+        assert!(refusal.contains(reason) && refusal.contains("entity.web."), "{wrong}: {refusal}");
+    }
+    // The memory and the files of one process can be limited everywhere.
+    let config = with(not_there.path(), "memory_max = \"1G\"\nnofile = 4096").unwrap();
+    assert!(config.entities.values().next().unwrap().limits.is_some());
+    assert_eq!(with(there.path(), "").unwrap().entities.values().next().unwrap().limits, None);
+}
+
+#[test]
 fn an_invalid_probe_is_refused_with_its_file_and_key() {
     let cases = [
         ("[probe.db]", "use probe.db in"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use bellwether_api::v1::registrations::addresses;
-use bellwether_core::words::name::{ActionName, CheckName, NodeName};
+use bellwether_core::words::name::{ActionName, CheckName, EntityName, NodeName};
 use bellwether_core::words::time::Span;
 use bellwether_rt::config_error::ConfigError;
 
@@ -20,6 +20,7 @@ use super::recipe::{
 };
 use super::runner::{runners, validation};
 use super::settings::{BootCommands, Config, DEFAULT_DATA_DIR, OnExit};
+use crate::limits::DEFAULT_CGROUP;
 
 /// Builds the configuration from all files; `main` is named if a section is missing.
 pub(super) fn check(main: &Path, whole: ConfigTables) -> Result<Config, ConfigError> {
@@ -32,14 +33,10 @@ pub(super) fn check(main: &Path, whole: ConfigTables) -> Result<Config, ConfigEr
         let place = ConfigPath::new(&path, format!("action.{name}"));
         actions.insert(place.read(&name)?, kinds::action(&place, &action)?);
     }
-    let mut entities = BTreeMap::new();
+    let cgroup = agent.cgroup.unwrap_or_else(|| PathBuf::from(DEFAULT_CGROUP));
+    let cgroup = directory(&cgroup).map_err(|reason| place.at("cgroup").refuse(reason))?;
     let mut managed = BTreeMap::new();
-    for (name, (path, entity)) in whole.entities {
-        let place = ConfigPath::new(&path, format!("entity.{name}"));
-        let recipe = recipe(&place, &entity, &actions)?;
-        kinds::apart(&place, &recipe.kind, &mut managed)?;
-        entities.insert(place.read(&name)?, recipe);
-    }
+    let entities = recipes(whole.entities, &actions, &cgroup, &mut managed)?;
     let probes = super::data_store::all(whole.probes)?;
     let namespace = place.at("namespace").read(agent.namespace.as_deref().unwrap_or("default"))?;
     let name = node_name(&place.at("name"), &name)?;
@@ -83,6 +80,24 @@ pub(super) fn check(main: &Path, whole: ConfigTables) -> Result<Config, ConfigEr
         actions,
         probes,
     })
+}
+
+/// The recipes of entities; `managed` gets the files that they write.
+fn recipes(
+    tables: BTreeMap<String, (PathBuf, file::EntityTable)>,
+    actions: &BTreeMap<ActionName, ActionRecipe>,
+    cgroup: &Path,
+    managed: &mut BTreeMap<PathBuf, String>,
+) -> Result<BTreeMap<EntityName, Recipe>, ConfigError> {
+    let mut entities = BTreeMap::new();
+    for (name, (path, entity)) in tables {
+        let place = ConfigPath::new(&path, format!("entity.{name}"));
+        let limits = kinds::limits(&place, &entity, cgroup)?;
+        let recipe = Recipe { limits, ..recipe(&place, &entity, actions)? };
+        kinds::apart(&place, &recipe.kind, managed)?;
+        entities.insert(place.read(&name)?, recipe);
+    }
+    Ok(entities)
 }
 
 /// The node's name, in lower case.
@@ -206,6 +221,7 @@ fn recipe(
         validate_every: validate_every(&place.at("validate_every"), entity)?,
         timeout: place.at("timeout").span(entity.timeout.as_deref(), DEFAULT_TIMEOUT)?,
         user: kinds::user(&place.at("user"), entity.user.as_deref())?,
+        limits: None,
         process: process.map(|process| supervised(&place.at("process"), process, &setting)).transpose()?,
         checks,
     })

@@ -297,6 +297,7 @@ impl EntityTask {
             node: self.context.node.to_string(),
             run,
             user: self.recipe.as_ref().and_then(|recipe| recipe.user.clone()),
+            limits: self.recipe.as_ref().and_then(|recipe| recipe.limits.clone()),
         }
     }
 

@@ -319,6 +319,7 @@ impl EntityTask {
                 node: self.context.node.to_string(),
                 run: run_name,
                 user: None,
+                limits: None,
             };
             let token = self.context.tasks.token();
             let mut log = self.log();

@@ -10,6 +10,8 @@ use http::{Method, StatusCode, Uri, header};
 pub(super) enum ConsulRefusal {
     /// The request is not valid.
     Invalid(String),
+    /// The request is for another host.
+    OtherHost(String),
     /// The object does not exist.
     NotFound(String),
     /// The request is for another datacentre.
@@ -24,6 +26,12 @@ impl IntoResponse for ConsulRefusal {
     fn into_response(self) -> Response {
         let (status, text) = match self {
             Self::Invalid(reason) => (StatusCode::BAD_REQUEST, reason),
+            Self::OtherHost(host) => {
+                let text = format!(
+                    "this is not {host:?}: use an address, localhost, the name of the node, or a name in hosts of [http] in agent.toml"
+                );
+                (StatusCode::MISDIRECTED_REQUEST, text)
+            }
             Self::NotFound(what) => (StatusCode::NOT_FOUND, format!("cannot find {what}")),
             // Consul's own text and status.
             Self::OtherDatacentre(name) => {

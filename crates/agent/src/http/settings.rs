@@ -1,5 +1,6 @@
 //! The configuration of discovery over HTTP, and what it answers from.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -21,6 +22,8 @@ pub struct CatalogueHttp {
     pub namespace: Namespace,
     /// This node.
     pub node: NodeName,
+    /// Names by which clients may call it, in lower case, besides `localhost`, the name of the node, and addresses.
+    pub hosts: BTreeSet<String>,
 }
 
 /// What the answers are made from.

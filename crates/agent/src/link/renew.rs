@@ -1,7 +1,8 @@
-//! Renewal of the certificate, on the same key, at half of its life.
+//! Renewal of the certificate, for a new key, at half of its life.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use bellwether_api::client::secret::Secret;
 use bellwether_api::v1::access::Renew;
 use bellwether_core::local::delay;
 use bellwether_core::words::time::{Span, Timestamp};
@@ -11,7 +12,7 @@ use rcgen::KeyPair;
 
 use super::connection::Connection;
 use super::retry::cannot;
-use crate::identity::Identity;
+use crate::identity::{self, Identity, IdentityError};
 use crate::join::certificate_request;
 
 /// Time until a failed renewal is retried, give or take a quarter: half of the certificate's life is left for it. A
@@ -60,7 +61,14 @@ impl CertificateRenewal {
 
     async fn renew(&self, tasks: &Tasks) -> Result<(), String> {
         let identity = self.connection.identity();
-        let key = KeyPair::from_pem(identity.key.expose()).map_err(|error| error.to_string())?;
+        let (dir, kept) = (
+            self.data_dir.clone(),
+            tasks.spawn_blocking({
+                let dir = self.data_dir.clone();
+                move || next_key(&dir)
+            }),
+        );
+        let key = kept.await.map_err(|error| error.to_string())??;
         let certificate_request = certificate_request(&key).map_err(|error| error.to_string())?;
         let client = self.connection.client().map_err(|error| cannot(&error))?;
         let (namespace, node) = (identity.namespace.as_str(), identity.node.as_str());
@@ -71,15 +79,29 @@ impl CertificateRenewal {
             ca: answer.ca,
             issued_at: self.clock.now(),
             expires_at: Timestamp::from_millis(answer.expires_at_ms),
+            key: Secret::new(key.serialize_pem()),
             ..identity
         };
-        let (dir, kept) = (self.data_dir.clone(), fresh.clone());
-        let stored = tasks.spawn_blocking(move || kept.store(&dir)).await;
+        let kept = fresh.clone();
+        let stored = tasks.spawn_blocking(move || kept.store_renewed(&dir)).await;
         stored.map_err(|error| error.to_string())?.map_err(|error| format!("cannot {error}"))?;
         self.connection.renewed(fresh);
         tracing::info!("renewed the certificate of this node");
         Ok(())
     }
+}
+
+/// The key for which the certificate is renewed: that of a renewal whose answer did not arrive, or a new one. It is stored before it is used.
+fn next_key(data_dir: &Path) -> Result<KeyPair, String> {
+    let failed = |error: IdentityError| format!("cannot {error}");
+    let kept = identity::kept_next_key(data_dir).map_err(failed)?;
+    // One that cannot be read was never used.
+    if let Some(key) = kept.and_then(|kept| KeyPair::from_pem(kept.expose()).ok()) {
+        return Ok(key);
+    }
+    let key = KeyPair::generate().map_err(|error| error.to_string())?;
+    identity::keep_next_key(data_dir, &Secret::new(key.serialize_pem())).map_err(failed)?;
+    Ok(key)
 }
 
 /// When a certificate is due for renewal: at half its life, give or take a quarter of that half.
@@ -91,7 +113,6 @@ fn due(identity: &Identity, seed: u64) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bellwether_api::client::secret::Secret;
     use bellwether_core::words::name::{Namespace, NodeName};
 
     #[test]

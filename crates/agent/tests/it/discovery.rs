@@ -59,7 +59,7 @@ struct Asked(TcpStream);
 impl Asked {
     fn now(port: u16, path: &str) -> Self {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: agent\r\nconnection: close\r\n\r\n").unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
         // Connections that came before are accepted by the time that this one is answered.
         assert_eq!(curl(port, "/v1/status/leader", &[]).status, 200);
         Self(stream)
@@ -178,6 +178,11 @@ async fn unsupported_requests_are_refused_with_a_reason() {
         assert_eq!((page.status, page.header("allow")), (405, Some("get")), "{method}");
     }
     assert_eq!(curl(http, "/v1/health/service/nobody", &[]).json(), json!([]));
+    // A page in a browser of this machine, whose name was made to mean this address.
+    let foreign = curl(http, "/v1/catalog/services", &["-H", "Host: evil.example"]);
+    assert_eq!(foreign.status, 421, "{}", foreign.body);
+    assert!(foreign.body.contains("hosts of [http]"), "{}", foreign.body);
+    assert_eq!(curl(http, "/v1/catalog/services", &["-H", "Host: localhost"]).status, 200);
     let long = format!("x-long: {}", "a".repeat(100_000));
     assert_eq!(curl(http, "/v1/catalog/services", &["-H", &long]).status, 431, "a head has its limit");
     agent.stop().await;

@@ -58,6 +58,9 @@ pub struct Node {
     pub joined_at_ms: u64,
     /// SHA-256 of the public key of its certificate, lower-case hex.
     pub key_fingerprint: String,
+    /// The same of the key that its certificate was renewed for; absent once the node has shown that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_key_fingerprint: Option<String>,
     /// Who paused the node, when and why; absent if it is not paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Annotation>,
@@ -232,6 +235,7 @@ impl From<&core::Node> for Node {
             labels: labels_out(&from.labels),
             joined_at_ms: from.joined_at.as_millis(),
             key_fingerprint: from.key_fingerprint.clone(),
+            next_key_fingerprint: from.next_key_fingerprint.clone(),
             pause: from.pause.as_ref().map(Annotation::from),
             cordon: from.cordon.as_ref().map(|cordon| Cordon {
                 annotation: Annotation::from(&cordon.annotation),
@@ -253,6 +257,7 @@ impl TryFrom<Node> for core::Node {
             labels: labels_in(&from.labels)?,
             joined_at: Timestamp::from_millis(from.joined_at_ms),
             key_fingerprint: from.key_fingerprint,
+            next_key_fingerprint: from.next_key_fingerprint,
             pause: from.pause.map(TryInto::try_into).transpose()?,
             cordon: from.cordon.map(TryInto::try_into).transpose()?,
             decommissioned: from.decommissioned.map(TryInto::try_into).transpose()?,

@@ -11,6 +11,7 @@ use bellwether_agent::join::{JoinRequest, join};
 use bellwether_api::client::secret::Secret;
 use bellwether_api::client::{Access, Client, Identity};
 use bellwether_api::v1::access::NewJoinToken;
+use bellwether_core::words::address_range::AddressRange;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::Config;
@@ -78,7 +79,10 @@ async fn live(args: &Dev, dir: &Path) -> CommandResult {
     let mut config = Config::load(None)?.listening_on(args.listen);
     config.data_dir = dir.join("server");
     config.plain_listen = Some(args.plain);
-    config.sinks = sinks_of(dir)?;
+    let here = ["127.0.0.0/8", "::1"].iter().map(|range| range.parse()).collect::<Result<Vec<_>, _>>();
+    let here = here.map_err(Failure::ours)?;
+    config.sinks = sinks_of(dir, here.clone());
+    config.hooks.addresses = Arc::new(AddressRules::of_hooks(here));
     config.discovery = DiscoverySettings::beside(&config.sinks, Some(dir.join("discovery")));
     if !config.data_dir.join("pki/ca.pem").exists() {
         init(&config).await?;
@@ -107,11 +111,9 @@ async fn live(args: &Dev, dir: &Path) -> CommandResult {
 }
 
 /// Everything of `dev` is on this machine, and so are the receivers of its events.
-fn sinks_of(dir: &Path) -> Result<SinkSettings, Failure> {
-    let ranges = ["127.0.0.0/8", "::1"].iter().map(|range| range.parse()).collect::<Result<_, String>>();
-    let allowed = ranges.map_err(Failure::ours)?;
-    let addresses = Arc::new(AddressRules { allowed });
-    Ok(SinkSettings { directory: Some(dir.join("events")), addresses, ca_file: None })
+fn sinks_of(dir: &Path, here: Vec<AddressRange>) -> SinkSettings {
+    let addresses = Arc::new(AddressRules::of_sinks(here));
+    SinkSettings { directory: Some(dir.join("events")), addresses, ca_file: None }
 }
 
 async fn start_agent(

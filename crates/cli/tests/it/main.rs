@@ -56,6 +56,7 @@ mod story_hosts;
 mod story_independent;
 mod story_job_logs;
 mod story_jobs;
+mod story_limits;
 mod story_live_params;
 mod story_lock_guard;
 mod story_lock_race;

@@ -124,7 +124,7 @@ async fn with_secrets() -> Setup {
     std::fs::write(&hook, HOOK).unwrap();
     let config = place.path("server.toml");
     let before = std::fs::read_to_string(&config).unwrap();
-    std::fs::write(&config, format!("{before}\n[hook_tokens]\nmetrics = {hook:?}\n")).unwrap();
+    std::fs::write(&config, format!("{before}\n[hook_tokens]\nmetrics = {{ file = {hook:?}, urls = [\"https://metrics.example/\"] }}\n")).unwrap();
     let set = place.run_with(&["secret", "set", "token", "--file", "-"], &format!("{STORED}\n"));
     assert_eq!(code(&set), 0, "{}", text(&set.stderr));
     let params = place.path("params.json");

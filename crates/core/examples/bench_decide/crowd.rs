@@ -62,6 +62,7 @@ fn world(namespace: &Namespace, short_lived: usize, now: Timestamp) -> World {
             labels: Labels::default(),
             joined_at: now,
             key_fingerprint: String::new(),
+            next_key_fingerprint: None,
             pause: None,
             cordon: None,
             decommissioned: None,

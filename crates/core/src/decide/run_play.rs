@@ -72,6 +72,7 @@ impl RunPlay {
                 labels: Default::default(),
                 joined_at: Timestamp::EPOCH,
                 key_fingerprint: "".into(),
+                next_key_fingerprint: None,
                 pause: None,
                 cordon: None,
                 decommissioned: None,

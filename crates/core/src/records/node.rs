@@ -22,9 +22,12 @@ pub struct Node {
     pub labels: Labels,
     /// Time of its last join, by the server's clock.
     pub joined_at: Timestamp,
-    /// SHA-256 of its current client certificate's public key, lower-case hex. Only a client with this key
+    /// SHA-256 of its current client certificate's public key, lower-case hex. Only a client with this key, or the next one,
     /// acts as the node.
     pub key_fingerprint: String,
+    /// The same of the key that its certificate was renewed for, until it shows that one: then it is the current one. Both act as
+    /// the node until then, since the answer to the renewal may not have arrived.
+    pub next_key_fingerprint: Option<String>,
     /// Pause of this node by a person; rollouts never change it.
     pub pause: Option<Annotation>,
     /// Cordon or drain of this node by a person.
@@ -41,6 +44,27 @@ pub struct Node {
 }
 
 impl Node {
+    /// Whether a client with the key of this fingerprint acts as the node. The fingerprints are no secrets.
+    #[must_use]
+    pub fn has_key(&self, fingerprint: &str) -> bool {
+        self.key_fingerprint == fingerprint || self.is_next_key(fingerprint)
+    }
+
+    /// Whether it is the fingerprint of the next key.
+    #[must_use]
+    pub fn is_next_key(&self, fingerprint: &str) -> bool {
+        self.next_key_fingerprint.as_deref() == Some(fingerprint)
+    }
+
+    /// The node whose key is the next one, the one before being none of it any more.
+    #[must_use]
+    pub fn with_next_key(mut self) -> Self {
+        if let Some(next) = self.next_key_fingerprint.take() {
+            self.key_fingerprint = next;
+        }
+        self
+    }
+
     /// Whether it may register instances of a service.
     #[must_use]
     pub fn may_register(&self, service: &ServiceName) -> bool {

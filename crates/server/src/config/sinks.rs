@@ -25,10 +25,15 @@ impl Table {
             let reason = format!("{} is not an absolute path", directory.display());
             return Err(ConfigError::value("sinks.directory", reason));
         }
-        let ranges = self.allow_addresses.unwrap_or_default();
-        let allowed = ranges.iter().map(|text| text.parse()).collect::<Result<Vec<AddressRange>, String>>();
-        let allowed = allowed.map_err(|reason| ConfigError::value("sinks.allow_addresses", reason))?;
-        let addresses = Arc::new(AddressRules { allowed });
+        let allowed = ranges("sinks.allow_addresses", self.allow_addresses)?;
+        let addresses = Arc::new(AddressRules::of_sinks(allowed));
         Ok(SinkSettings { directory: self.directory, addresses, ca_file: self.ca_file })
     }
+}
+
+/// The addresses of a list.
+pub(super) fn ranges(key: &str, list: Option<Vec<String>>) -> Result<Vec<AddressRange>, ConfigError> {
+    let ranges = list.unwrap_or_default();
+    let read = ranges.iter().map(|text| text.parse()).collect::<Result<_, String>>();
+    read.map_err(|reason| ConfigError::value(key, reason))
 }

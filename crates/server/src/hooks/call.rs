@@ -35,13 +35,15 @@ pub(super) async fn answer(
 }
 
 async fn ask(spec: &HookCallSpec, settings: &HookSettings) -> Result<HookAnswer, String> {
+    if let Some(reason) = settings.refused_address(&spec.hook.url) {
+        return Err(reason);
+    }
     let bearer = bearer(spec, settings).await?;
-    let ca_file = settings.ca_file.as_deref();
     match &spec.source {
         MonitorSource::Hook => {
             let url = spec.hook.url.clone();
             let request = HookRequest { method: Method::POST, url, body: shape::question(spec)?, bearer };
-            let reply = exchange::send(&request, ca_file).await?;
+            let reply = exchange::send(&request, settings).await?;
             if !(200..300).contains(&reply.status) {
                 return Err(reply.refusal());
             }
@@ -50,7 +52,7 @@ async fn ask(spec: &HookCallSpec, settings: &HookSettings) -> Result<HookAnswer,
         MonitorSource::Prometheus { query } => {
             let url = prometheus::url(&spec.hook.url, query);
             let request = HookRequest { method: Method::GET, url, body: String::new(), bearer };
-            let reply = exchange::send(&request, ca_file).await?;
+            let reply = exchange::send(&request, settings).await?;
             prometheus::answer(&reply)
         }
     }
@@ -60,8 +62,11 @@ async fn ask(spec: &HookCallSpec, settings: &HookSettings) -> Result<HookAnswer,
 async fn bearer(spec: &HookCallSpec, settings: &HookSettings) -> Result<Option<String>, String> {
     let Some(name) = &spec.hook.token else { return Ok(None) };
     let unknown = || format!("the server's configuration has no token named {name} (hook_tokens)");
-    let file = settings.tokens.get(name).ok_or_else(unknown)?;
-    let text = tokio::fs::read_to_string(file).await;
+    let token = settings.tokens.get(name).ok_or_else(unknown)?;
+    if let Some(reason) = token.refusal(name.as_str(), &spec.hook.url) {
+        return Err(reason);
+    }
+    let text = tokio::fs::read_to_string(&token.file).await;
     let text = text.map_err(|error| format!("cannot read the token {name}: {error}"))?;
     Ok(Some(text.trim().to_owned()))
 }

@@ -1,21 +1,18 @@
-//! One HTTP exchange with a hook: a new connection, no redirects, a bounded response.
-
-use std::path::Path;
+//! One HTTP exchange with a hook: a new connection to an address that may be called, no redirects, a bounded response.
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Uri, header};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::{Client, Error as CallError};
-use hyper_util::rt::TokioExecutor;
+use hyper_util::client::legacy::Error as CallError;
 
+use super::settings::HookSettings;
+use crate::outside_call::{client, refused_address};
 use crate::tls_client::{self, innermost, place};
 
 /// Largest response, in bytes: a thousand names with reasons fit many times.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
-/// Most characters of a response's first line in a message.
+/// Most characters of a response's first line in the log.
 const MAX_LINE: usize = 120;
 
 /// A request to a hook.
@@ -36,23 +33,30 @@ pub(super) struct HookReply {
 }
 
 impl HookReply {
-    /// The status and the first line, as a message.
+    /// The status, as a message. The first line of the response is in the log alone: it may be of a program that answers whoever
+    /// reaches it, and the message is shown to everybody who may read the rollout.
     pub(super) fn refusal(&self) -> String {
         let text = String::from_utf8_lossy(&self.body);
         let line: String = text.lines().next().unwrap_or_default().trim().chars().take(MAX_LINE).collect();
         if line.is_empty() {
             format!("status {}", self.status)
         } else {
-            format!("status {}: {line}", self.status)
+            tracing::info!(status = self.status, line, "a hook refused its call");
+            format!(
+                "status {}; the first line of the answer is in the log of the server that leads",
+                self.status
+            )
         }
     }
 }
 
 /// Sends the request and reads the response; connects a second time if the first attempt fails.
-pub(super) async fn send(request: &HookRequest, ca_file: Option<&Path>) -> Result<HookReply, String> {
+pub(super) async fn send(request: &HookRequest, settings: &HookSettings) -> Result<HookReply, String> {
     let uri: Uri =
         request.url.parse().map_err(|error| format!("{} is not a valid URL: {error}", request.url))?;
-    let client = client(&uri, ca_file).await?;
+    let tls = tls_client::config(&uri, settings.ca_file.as_deref()).await?;
+    // One for each exchange: calls are rare, and the trusted authorities may change between them.
+    let client = client(tls, &settings.addresses);
     let once = || async { client.request(prepared(request, &uri)?).await.map_err(ExchangeError::Call) };
     let answer = match once().await {
         Err(ExchangeError::Call(error)) if error.is_connect() => once().await,
@@ -80,9 +84,8 @@ impl ExchangeError {
     fn text(self, uri: &Uri) -> String {
         match self {
             Self::Request(reason) => reason,
-            Self::Call(error) if error.is_connect() => {
-                format!("cannot connect to {}: {}", place(uri), innermost(&error))
-            }
+            Self::Call(error) if error.is_connect() => refused_address(&error)
+                .unwrap_or_else(|| format!("cannot connect to {}: {}", place(uri), innermost(&error))),
             Self::Call(error) => format!("no answer: {}", innermost(&error)),
         }
     }
@@ -102,19 +105,4 @@ fn prepared(request: &HookRequest, uri: &Uri) -> Result<http::Request<Full<Bytes
     }
     let body = Full::new(Bytes::from(request.body.clone()));
     builder.body(body).map_err(|error| ExchangeError::Request(format!("{uri} is not a valid URL: {error}")))
-}
-
-/// A client for one exchange: calls are rare, and the trusted authorities may change between them.
-async fn client(
-    uri: &Uri,
-    ca_file: Option<&Path>,
-) -> Result<Client<HttpsConnector<HttpConnector>, Full<Bytes>>, String> {
-    let tls = tls_client::config(uri, ca_file).await?;
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    let connector =
-        hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
-    let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).to_owned();
-    Ok(client.build(connector.wrap_connector(tcp)))
 }

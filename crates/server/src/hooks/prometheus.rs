@@ -54,7 +54,7 @@ pub(super) fn answer(reply: &HookReply) -> Result<HookAnswer, String> {
         return Err(format!("the query failed: {}", page.error));
     }
     let data = page.data.ok_or_else(|| "the answer has no \"data\"".to_owned())?;
-    let garbled = |error: serde_json::Error| format!("the answer is not valid: {error}");
+    let garbled = |_: serde_json::Error| "the answer is not valid: expected samples".to_owned();
     let samples: Vec<Sample> = match data.kind.as_str() {
         "vector" => serde_json::from_value(data.result).map_err(garbled)?,
         "scalar" => {
@@ -138,7 +138,8 @@ mod tests {
     fn a_response_without_a_judgement_is_an_error() {
         let error = r#"{"status":"error","errorType":"bad_data","error":"parse error: unexpected end"}"#;
         assert_eq!(of(400, error).unwrap_err(), "the query failed: parse error: unexpected end");
-        assert_eq!(of(502, "Bad Gateway\nmore").unwrap_err(), "status 502: Bad Gateway");
+        let said = "status 502; the first line of the answer is in the log of the server that leads";
+        assert_eq!(of(502, "Bad Gateway\nmore").unwrap_err(), said);
         let matrix = r#"{"status":"success","data":{"resultType":"matrix","result":[]}}"#;
         assert!(of(200, matrix).unwrap_err().contains("returned a matrix"));
         assert!(of(200, "<html>").unwrap_err().starts_with("the response is not a Prometheus response"));

@@ -1,5 +1,6 @@
 //! API tokens, join tokens, joining, and the identity of the caller, over HTTP.
 
+use axum::Extension;
 use axum::extract::State;
 use bellwether_api::list::tables::{JOIN_TOKENS, TOKENS};
 use bellwether_api::shape::read;
@@ -7,17 +8,20 @@ use bellwether_api::v1::access::{
     Join, JoinTokenInfo, Joined, NewJoinToken, NewToken, Renew, Secret, TokenInfo, WhoAmI,
 };
 use bellwether_api::v1::role::Claim;
-use bellwether_core::access::{ObjectKind, Right, Rights};
+use bellwether_core::access::{Identity, ObjectKind, Right, Rights};
+use bellwether_core::words::name::{Namespace, NodeName};
 
 use super::auth::Authenticated;
 use super::input::{JsonAnswer, JsonBody, NamespacePath, Node, QueryParams, TokenText};
 use super::list::{ListAnswer, ListQuery};
+use super::listen::Peer;
 use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
 use crate::ops;
 use crate::ops::expectation::member_pointer;
 use crate::ops::grant::Grantor;
+use crate::ops::scope::NodeScope;
 use crate::pki::IssuedCertificate;
 
 pub(crate) async fn who_am_i(caller: Authenticated) -> JsonAnswer<WhoAmI> {
@@ -123,11 +127,37 @@ pub(crate) async fn join(
 
 pub(crate) async fn renew(
     State(app): State<AppState>,
+    caller: Authenticated,
+    peer: Option<Extension<Peer>>,
     (NamespacePath(namespace), Node(name)): (NamespacePath, Node),
     JsonBody(request): JsonBody<Renew>,
 ) -> Result<JsonAnswer<Joined>, Failure> {
-    let issued = ops::node::renew(&app.records.transactor, &app.identity.pki, &namespace, &name, &request)?;
+    let actor = caller.actor();
+    let scope = NodeScope { namespace: &namespace, node: &name, actor: &actor };
+    let shown = peer.and_then(|Extension(peer)| peer.bearer).map(|bearer| bearer.key_fingerprint);
+    let (transactor, pki) = (&app.records.transactor, &app.identity.pki);
+    let issued = ops::node::renew(transactor, pki, scope, &shown.unwrap_or_default(), &request).await?;
     Ok(JsonAnswer(joined(&app, issued)))
+}
+
+/// Notes that a node has shown the key that its certificate was renewed for. What cannot be noted now is noted at its next poll.
+pub(super) async fn note_key(app: &AppState, (namespace, name): (&Namespace, &NodeName), peer: Option<Peer>) {
+    let Some(bearer) = peer.and_then(|peer| peer.bearer).filter(|bearer| bearer.node == *name) else {
+        return;
+    };
+    let is_next = {
+        let world = app.world();
+        let node = world.fleets.get(namespace).and_then(|fleet| fleet.active_node(name));
+        node.is_some_and(|node| node.value.is_next_key(&bearer.key_fingerprint))
+    };
+    if !is_next {
+        return;
+    }
+    let actor = Identity::Node(name.clone()).actor();
+    let scope = NodeScope { namespace, node: name, actor: &actor };
+    if let Err(error) = ops::node::key_shown(&app.records.transactor, scope, &bearer.key_fingerprint).await {
+        tracing::warn!(node = %name, %error, "cannot note that a node has shown its next key");
+    }
 }
 
 fn joined(app: &AppState, issued: IssuedCertificate) -> Joined {

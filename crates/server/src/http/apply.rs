@@ -35,7 +35,7 @@ pub(crate) async fn apply(
         }
         if let Document::Entity(entity) = document {
             let at = |error: ShapeError| error.within(&format!("entity {}", entity.name));
-            app.hooks.knows_tokens(&entity.policy).map_err(at)?;
+            app.hooks.permit(&entity.policy).map_err(at)?;
         }
     }
     Ok(JsonAnswer(ops::apply::apply(&app.records.transactor, &namespace, &identity, &request).await?))

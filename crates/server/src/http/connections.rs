@@ -34,6 +34,12 @@ const KNOWN_IDLE: Duration = Duration::from_secs(300);
 /// How long a client may take nothing of an answer: it is held in memory as long.
 const TAKEN_WITHIN: Duration = Duration::from_secs(30);
 
+/// Most bytes of answers of a connection that are held until its client takes them, besides one answer alone.
+const HELD_BYTES: u64 = 16 << 20;
+
+/// The same while its peer has shown nothing.
+const UNKNOWN_HELD_BYTES: u64 = 4 << 20;
+
 /// Limits on the connections of a listener.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConnectionLimits {
@@ -81,10 +87,18 @@ pub(crate) struct ConnectionState {
 #[derive(Debug)]
 struct Answers {
     next: u64,
-    /// Since when the client has taken nothing of each; none while there is nothing to take.
-    pending: BTreeMap<u64, Option<Instant>>,
+    pending: BTreeMap<u64, UntakenAnswer>,
     /// Since when there is none.
     idle_since: Instant,
+}
+
+/// A request that is not answered yet, or what is left of its answer.
+#[derive(Debug, Clone, Copy, Default)]
+struct UntakenAnswer {
+    /// Since when the client has taken nothing; none while there is nothing to take.
+    since: Option<Instant>,
+    /// What is held of it, in bytes.
+    held: u64,
 }
 
 /// A request until its whole answer is taken.
@@ -207,7 +221,7 @@ impl ConnectionState {
         let mut answers = self.answers();
         let number = answers.next;
         answers.next += 1;
-        answers.pending.insert(number, None);
+        answers.pending.insert(number, UntakenAnswer::default());
         drop(answers);
         PendingAnswer { state: Arc::clone(self), number }
     }
@@ -235,7 +249,7 @@ impl ConnectionState {
             let until = answers.idle_since + idle;
             return if until <= now { Ok(Closing::Idle) } else { Err(until) };
         }
-        match answers.pending.values().flatten().min() {
+        match answers.pending.values().filter_map(|answer| answer.since.as_ref()).min() {
             None => Err(now + TAKEN_WITHIN),
             Some(since) if *since + TAKEN_WITHIN <= now => Ok(Closing::NotTaken),
             Some(since) => Err(*since + TAKEN_WITHIN),
@@ -257,7 +271,31 @@ impl PendingAnswer {
     /// Notes that there is something to take, or that there is nothing.
     pub(super) fn offer(&self, is_something: bool) {
         let since = is_something.then(Instant::now);
-        self.state.answers().pending.insert(self.number, since);
+        if let Some(answer) = self.state.answers().pending.get_mut(&self.number) {
+            answer.since = since;
+        }
+    }
+
+    /// Notes that the answer has this many bytes, unless too many of others are held already: then it is not to be sent.
+    pub(super) fn hold(&self, bytes: u64) -> bool {
+        let is_known = self.state.is_known.load(Ordering::Relaxed);
+        let most = if is_known { HELD_BYTES } else { UNKNOWN_HELD_BYTES };
+        let mut answers = self.state.answers();
+        let held: u64 = answers.pending.values().map(|answer| answer.held).sum();
+        if held > 0 && held.saturating_add(bytes) > most {
+            return false;
+        }
+        if let Some(answer) = answers.pending.get_mut(&self.number) {
+            answer.held = bytes;
+        }
+        true
+    }
+
+    /// Notes that the client has taken this many bytes.
+    pub(super) fn take(&self, bytes: u64) {
+        if let Some(answer) = self.state.answers().pending.get_mut(&self.number) {
+            answer.held = answer.held.saturating_sub(bytes);
+        }
     }
 }
 

@@ -186,7 +186,7 @@ impl ServeContext {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(peer.clone());
             let answer = router.clone().oneshot(request);
-            async move { answer.await.map(|answer| answer.map(|body| TakenBody::new(body, pending))) }
+            async move { answer.await.map(|answer| TakenBody::answer(answer, pending)) }
         });
         let connection = builder.serve_connection(TokioIo::new(stream), service);
         let mut connection = Box::pin(connection.into_owned());

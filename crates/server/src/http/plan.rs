@@ -24,7 +24,7 @@ pub(crate) async fn plan(
     readable: Readable,
     JsonBody(request): JsonBody<NewPlan>,
 ) -> Result<JsonAnswer<Plan>, Failure> {
-    app.hooks.knows_tokens(&request.policy)?;
+    app.hooks.permit(&request.policy)?;
     let (world, now) = (app.world(), app.records.transactor.now());
     let scope = EntityScope { namespace: &namespace, entity: &name, actor: &caller.actor() };
     let (version, case) = ops::plan::case(&world, scope, &request, now)?;

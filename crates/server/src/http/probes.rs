@@ -71,6 +71,7 @@ pub(crate) async fn metrics_page(
         audits: app.audit.trouble().is_none(),
         clocks: app.cluster.clocks.borrow().clone(),
         age: app.cluster.freshness.age(),
+        time: app.clock.now(),
     };
     let page = metrics::page(&app.traffic.metrics, &app.world(), &now);
     let accepted = headers.get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok());

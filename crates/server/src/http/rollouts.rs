@@ -38,7 +38,7 @@ pub(crate) async fn start(
     JsonBody(request): JsonBody<NewRollout>,
 ) -> Result<JsonAnswer<StartedRollout>, Failure> {
     known(&app, &namespace, &name)?;
-    app.hooks.knows_tokens(&request.policy)?;
+    app.hooks.permit(&request.policy)?;
     let started =
         ops::rollout::start(&app.records.transactor, &namespace, &caller.actor(), &name, request).await?;
     Ok(JsonAnswer(started))

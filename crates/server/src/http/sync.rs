@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::ShapeError;
@@ -12,7 +13,9 @@ use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_core::world::{World, live_params as world};
 use bellwether_rt::fail::{self, FailPoint};
 
+use super::access;
 use super::input::{JsonAnswer, NamespacePath, Node, QueryParams};
+use super::listen::Peer;
 use super::problem::Failure;
 use super::servers;
 use super::services::{last, update};
@@ -37,6 +40,7 @@ pub(crate) async fn sync(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
     Node(name): Node,
+    peer: Option<Extension<Peer>>,
     query: QueryParams,
 ) -> Result<JsonAnswer<OrderPoll>, Failure> {
     query.only(&["generation", "catalogue", "servers", "params", "wait"])?;
@@ -49,6 +53,7 @@ pub(crate) async fn sync(
     let wait = query.get::<String>("wait")?.map_or(Ok(WAIT), |_| query.wait())?;
     // Dropped, so that it does not occupy memory while the poll waits.
     drop(query);
+    access::note_key(&app, (&namespace, &name), peer.map(|Extension(peer)| peer)).await;
     // Without its membership this server cannot record that the node is present; another server can.
     let mut place = app.cluster.membership.clone();
     let placed = tokio::time::timeout(PLACE_WITHIN, place.wait_for(Option::is_some)).await;

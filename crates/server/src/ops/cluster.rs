@@ -255,6 +255,7 @@ fn manager(fleet: &Fleet, cluster: &Cluster, now: Timestamp) -> Result<Node, OpE
         labels: Labels::default(),
         joined_at: now,
         key_fingerprint: String::new(),
+        next_key_fingerprint: None,
         pause: None,
         cordon: None,
         decommissioned: None,

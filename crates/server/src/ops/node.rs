@@ -73,6 +73,7 @@ pub async fn join(
                 labels,
                 joined_at: now,
                 key_fingerprint: issued.key_fingerprint.clone(),
+                next_key_fingerprint: None,
                 // An operator set the pause: joining again does not end it.
                 pause: fleet.active_node(&name).and_then(|kept| kept.value.pause.clone()),
                 // The same holds for a cordon.
@@ -120,30 +121,55 @@ fn labels_of(token: &bellwether_core::records::token::JoinToken, chosen: &Labels
     Ok(labels)
 }
 
-/// Issues a new certificate for the key that a node has.
+/// Issues a new certificate to a node. It may be for another key than the one that it has shown: that is the next one of the node, and
+/// the only one once it is shown.
 ///
 /// # Errors
-/// [`OpError::NotFound`] for a node that does not exist, [`OpError::Refused`] when the request is for another key.
-pub fn renew(
+/// [`OpError::NotFound`] for a node that does not exist.
+pub async fn renew(
     transactor: &Transactor,
     pki: &Pki,
-    namespace: &Namespace,
-    name: &NodeName,
+    scope: NodeScope<'_>,
+    shown: &str,
     request: &v1::access::Renew,
 ) -> Result<IssuedCertificate, OpError> {
-    let world = transactor.world();
-    let node = world.fleets.get(namespace).and_then(|fleet| fleet.active_node(name));
-    let node = node.ok_or_else(|| OpError::NotFound(format!("node {name}")))?;
+    let NodeScope { namespace, node: name, actor } = scope;
     let issued = pki
         .issue(namespace, name, &request.certificate_request, transactor.now())
         .map_err(|error| ShapeError::at("certificate_request", error))?;
-    if secret::same(&issued.key_fingerprint, &node.value.key_fingerprint) {
-        return Ok(issued);
-    }
-    let reason =
-        "renew the certificate: the request is for another key than the one that the node joined with"
-            .to_owned();
-    Err(OpError::Refused { reason, hint: Some("decommission the node and join it again".to_owned()) })
+    transactor
+        .change(namespace, actor, |_, fleet, _| {
+            let node = active(fleet, name)?;
+            if node.has_key(&issued.key_fingerprint) {
+                return Ok((None, ()));
+            }
+            let mut node = if node.is_next_key(shown) { node.with_next_key() } else { node };
+            node.next_key_fingerprint = Some(issued.key_fingerprint.clone());
+            Ok::<_, OpError>((
+                Some(Changeset { writes: vec![Write::put(Record::Node(node))], events: Vec::new() }),
+                (),
+            ))
+        })
+        .await?;
+    Ok(issued)
+}
+
+/// Notes that a node has shown this key: if it is the next one, the one before is none of it any more.
+///
+/// # Errors
+/// [`OpError::NotFound`] for a node that does not exist.
+pub async fn key_shown(transactor: &Transactor, scope: NodeScope<'_>, shown: &str) -> Result<(), OpError> {
+    let NodeScope { namespace, node: name, actor } = scope;
+    transactor
+        .change(namespace, actor, |_, fleet, _| {
+            let node = active(fleet, name)?;
+            if !node.is_next_key(shown) {
+                return Ok((None, ()));
+            }
+            let writes = vec![Write::put(Record::Node(node.with_next_key()))];
+            Ok::<_, OpError>((Some(Changeset { writes, events: Vec::new() }), ()))
+        })
+        .await
 }
 
 /// Sets and removes labels.

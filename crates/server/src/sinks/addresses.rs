@@ -20,13 +20,33 @@ const METADATA: [IpAddr; 3] = [
 ];
 
 /// Which addresses may be called: all that are not special, and those that the configuration allows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddressRules {
     /// Special addresses that may be called.
     pub allowed: Vec<AddressRange>,
+    /// The table of the configuration that allows them, for messages.
+    pub table: &'static str,
+}
+
+impl Default for AddressRules {
+    fn default() -> Self {
+        Self::of_sinks(Vec::new())
+    }
 }
 
 impl AddressRules {
+    /// The rules of `[sinks]`.
+    #[must_use]
+    pub const fn of_sinks(allowed: Vec<AddressRange>) -> Self {
+        Self { allowed, table: "[sinks]" }
+    }
+
+    /// The rules of `[hooks]`.
+    #[must_use]
+    pub const fn of_hooks(allowed: Vec<AddressRange>) -> Self {
+        Self { allowed, table: "[hooks]" }
+    }
+
     /// Why an address may not be called; `None` if it may.
     #[must_use]
     pub fn refusal(&self, address: IpAddr) -> Option<String> {
@@ -34,7 +54,10 @@ impl AddressRules {
         let why = special(address)?;
         let is_allowed = self.allowed.iter().any(|range| range.contains(address));
         (!is_allowed).then(|| {
-            format!("the address {address} is refused: {why}; allow_addresses in [sinks] of the server's configuration allows it")
+            format!(
+                "the address {address} is refused: {why}; allow_addresses in {} of the server's configuration allows it",
+                self.table
+            )
         })
     }
 }
@@ -167,7 +190,7 @@ mod tests {
     #[test]
     fn the_configuration_allows_ranges() {
         let range = |text: &str| text.parse::<AddressRange>().unwrap();
-        let rules = AddressRules { allowed: vec![range("127.0.0.0/8"), range("fe80::/10")] };
+        let rules = AddressRules::of_sinks(vec![range("127.0.0.0/8"), range("fe80::/10")]);
         for permitted in ["127.0.0.1", "::ffff:127.0.0.9", "fe80::1"] {
             assert_eq!(rules.refusal(permitted.parse().unwrap()), None, "{permitted}");
         }

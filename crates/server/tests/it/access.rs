@@ -81,18 +81,40 @@ async fn a_decommissioned_node_cannot_authenticate_and_its_name_is_free() {
 }
 
 #[tokio::test]
-async fn a_certificate_is_renewed_for_its_own_key_alone() {
+async fn a_renewal_makes_a_new_key_and_the_one_before_opens_nothing_once_it_is_shown() {
     let installation = Installation::new().await;
     let token = installation.join_token(None).await;
     let (key, join) = join_request(&token, "web-1");
     let joined = installation.client(Identity::Nobody).join(&join).await.unwrap();
-    let identity = Identity::Node { certificate: joined.certificate, key: Secret::new(key) };
-    let client = installation.client(identity);
-    let renew = Renew { certificate_request: join.certificate_request };
-    client.renew("default", "web-1", &renew).await.unwrap();
-    let (_, other) = join_request(&token, "web-1");
-    let other = Renew { certificate_request: other.certificate_request };
-    assert_eq!(problem(client.renew("default", "web-1", &other).await).0, Code::Refused);
+    let client = |certificate: &str, key: &str| {
+        let (certificate, key) = (certificate.to_owned(), Secret::new(key.to_owned()));
+        installation.client(Identity::Node { certificate, key })
+    };
+    let first = client(&joined.certificate, &key);
+    let poll = async |client: &Client| {
+        client.sync("default", "web-1", (0, None), std::time::Duration::from_millis(1)).await
+    };
+    poll(&first).await.unwrap();
+    let renewal = || {
+        let (key, join) = join_request(&token, "web-1");
+        (key, Renew { certificate_request: join.certificate_request })
+    };
+    // The answer to one was lost: another one is for another key, or for the same.
+    first.renew("default", "web-1", &renewal().1).await.unwrap();
+    let (second_key, renew) = renewal();
+    first.renew("default", "web-1", &renew).await.unwrap();
+    let answer = first.renew("default", "web-1", &renew).await.unwrap();
+    poll(&first).await.unwrap();
+    let second = client(&answer.certificate, &second_key);
+    poll(&second).await.unwrap();
+    // Who copied the first key has nothing of it any more, neither over its open connection nor by another renewal.
+    assert_eq!(problem(poll(&first).await).0, Code::Unauthenticated);
+    assert_eq!(problem(first.renew("default", "web-1", &renewal().1).await).0, Code::Unauthenticated);
+    assert_eq!(problem(poll(&client(&joined.certificate, &key)).await).0, Code::Unauthenticated);
+    let (third_key, renew) = renewal();
+    let answer = second.renew("default", "web-1", &renew).await.unwrap();
+    poll(&client(&answer.certificate, &third_key)).await.unwrap();
+    assert_eq!(problem(poll(&second).await).0, Code::Unauthenticated);
 }
 
 #[tokio::test]

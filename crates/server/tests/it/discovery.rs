@@ -24,7 +24,7 @@ async fn with_lists(nodes: &[&str]) -> (Installation, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(directory.path().join("default")).unwrap();
     let mut installation = Installation::new().await;
-    let addresses = Arc::new(AddressRules { allowed: vec!["127.0.0.1".parse().unwrap()] });
+    let addresses = Arc::new(AddressRules::of_sinks(vec!["127.0.0.1".parse().unwrap()]));
     let own = Some(directory.path().to_owned());
     installation.config.discovery = DiscoverySettings { directory: own, addresses, ca_file: None };
     installation.restart().await;

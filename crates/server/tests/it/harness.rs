@@ -18,6 +18,7 @@ use bellwether_rt::clock::Clock;
 use bellwether_server::config::Config;
 use bellwether_server::http::ConcurrencyLimits;
 use bellwether_server::run::{Server, init};
+use bellwether_server::sinks::addresses::AddressRules;
 
 /// Longest wait of a test for something that should happen at once.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
@@ -77,6 +78,9 @@ impl Installation {
     }
 
     async fn with(mut config: Config) -> Self {
+        // The controllers of tests are on this machine.
+        config.hooks.addresses =
+            std::sync::Arc::new(AddressRules::of_hooks(vec!["127.0.0.1".parse().unwrap()]));
         let dir = tempfile::tempdir().unwrap();
         config.data_dir = dir.path().join("server");
         config.listen = "127.0.0.1:0".parse().unwrap();

@@ -9,6 +9,7 @@ use bellwether_api::v1::report::TargetHealth;
 use bellwether_api::v1::rollout::status::RolloutWait;
 use bellwether_api::v1::rollout::{NewRollout, RolloutState, RolloutView};
 use bellwether_core::words::name::Actor;
+use bellwether_server::hooks::settings::HookToken;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -23,12 +24,17 @@ fn selecting(hook: Hook) -> Policy {
     hooked(Hooks { selection: Some(hook), ..Hooks::default() })
 }
 
-fn approving(hook: Hook) -> Policy {
+pub(crate) fn approving(hook: Hook) -> Policy {
     hooked(Hooks { approval: Some(hook), ..Hooks::default() })
 }
 
+/// A token in a file, for URLs that begin with this.
+pub(crate) fn token_for(file: std::path::PathBuf, url: &str) -> HookToken {
+    HookToken { file, urls: vec![url.parse().unwrap()] }
+}
+
 /// Nodes `web-1` to `web-N`, connected.
-async fn nodes(installation: &Installation, count: usize) -> Vec<Node> {
+pub(crate) async fn nodes(installation: &Installation, count: usize) -> Vec<Node> {
     let mut nodes = Vec::new();
     for number in 1..=count {
         let node = installation.node(&format!("web-{number}")).await;
@@ -39,7 +45,7 @@ async fn nodes(installation: &Installation, count: usize) -> Vec<Node> {
 }
 
 /// Whether the rollout waits for this hook for this reason, with no update started.
-fn waits(view: &RolloutView, hook: &str, reason: &str) -> bool {
+pub(crate) fn waits(view: &RolloutView, hook: &str, reason: &str) -> bool {
     let waiting = view.rollout.as_ref().and_then(|rollout| rollout.status.waiting.as_ref());
     view.counts.in_flight == 0
         && matches!(waiting, Some(RolloutWait::Hook { hook: asked, reason: said })
@@ -98,7 +104,7 @@ async fn an_invalid_answer_starts_no_update_and_is_reported() {
         (Say::Json(json!({ "targets": 7 })), "the answer is not valid"),
         (Say::Json(json!({ "targets": ["nobody"] })), "named nobody, which is not in the question"),
         (Say::Json(json!({ "targets": ["web-1", "web-2"] })), "chose 2 targets, at most 1 allowed"),
-        (Say::Text(500, "boom\nmore".to_owned()), "status 500: boom"),
+        (Say::Text(500, "boom\nmore".to_owned()), "status 500; the first line of the answer is in the log"),
         (Say::Text(302, String::new()), "status 302"),
         (Say::Text(200, "x".repeat(2 << 20)), "the response is larger than 1 MiB"),
     ];
@@ -163,7 +169,8 @@ async fn timeouts_and_refused_connections_are_distinguished() {
 async fn a_token_that_the_server_does_not_have_is_refused_where_a_policy_names_it() {
     let mut installation = Installation::new().await;
     let board = Actor::parse("board").unwrap();
-    installation.config.hooks.tokens.insert(board.clone(), installation.config.data_dir.join("hook-token"));
+    let file = installation.config.data_dir.join("hook-token");
+    installation.config.hooks.tokens.insert(board.clone(), token_for(file, "http://localhost:1/"));
     installation.restart().await;
     let admin = installation.admin();
     let _nodes = nodes(&installation, 1).await;
@@ -201,6 +208,9 @@ async fn no_version_is_assigned_before_the_approval_hook_agrees_and_it_gets_its_
     let mut installation = Installation::new().await;
     let token = installation.config.data_dir.join("hook-token");
     std::fs::write(&token, "s3cret\n").unwrap();
+    let no = json!({ "approved": false, "reason": "the board has not met" });
+    let controller = Controller::saying(Say::Json(no)).await;
+    let token = token_for(token, &format!("http://{}/", controller.address));
     installation.config.hooks.tokens.insert(Actor::parse("board").unwrap(), token);
     // Only hooks change anything here.
     installation.config.settings.limits.suspect = "1m".parse().unwrap();
@@ -208,8 +218,6 @@ async fn no_version_is_assigned_before_the_approval_hook_agrees_and_it_gets_its_
     installation.restart().await;
     let admin = installation.admin();
     let nodes = nodes(&installation, 1).await;
-    let no = json!({ "approved": false, "reason": "the board has not met" });
-    let controller = Controller::saying(Say::Json(no)).await;
     set_entity(&admin, approving(Hook { token: some("board"), ..controller.hook() })).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     until(&admin, |view| waits(view, "approval", "the board has not met")).await;

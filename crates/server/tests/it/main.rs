@@ -31,6 +31,7 @@ mod filters;
 mod freezes;
 mod harness;
 mod hidden;
+mod hook_addresses;
 mod hooked;
 mod hooks;
 mod job_logs;

@@ -5,7 +5,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::harness::{Installation, SOON};
+use std::time::Duration;
+
+use bellwether_api::v1::freeze::FreezeSpec;
+
+use crate::harness::{Installation, SOON, policy, set_entity, until, version};
+use crate::hooked::eventually;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -56,4 +61,32 @@ async fn alerts_and_the_dashboard_are_about_metrics_that_a_server_has() {
     }
     let untold: Vec<_> = shown.difference(&told).collect();
     assert!(untold.is_empty(), "not in the guide: {untold:?}");
+}
+
+#[tokio::test]
+async fn nodes_rollouts_and_freezes_are_shown_by_state() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let node = installation.node("web-1").await;
+    node.client.sync("default", &node.name, (0, None), Duration::from_millis(20)).await.unwrap();
+    set_entity(&admin, policy("1", "0s")).await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    until(&admin, |view| view.counts.in_flight == 1).await;
+    let freeze = FreezeSpec { reason: "a sale".to_owned(), ..FreezeSpec::default() };
+    admin.set_freeze(None, "sale", &freeze).await.unwrap();
+    let wanted = [
+        "bellwether_node_states{namespace=\"default\",state=\"up\"} 1",
+        "bellwether_node_states{namespace=\"default\",state=\"unreachable\"} 0",
+        "bellwether_rollout_state{namespace=\"default\",entity=\"web\",state=",
+        "bellwether_freezes{namespace=\"\"} 1",
+        "bellwether_freezes{namespace=\"default\"} 0",
+        "bellwether_build_info{version=\"",
+        "bellwether_reconcile_pass_seconds_count ",
+    ];
+    eventually("the page shows all of it", async || {
+        let page = admin.text("/metrics", SOON).await.unwrap();
+        promtool(&["check", "metrics"], &page);
+        wanted.iter().all(|line| page.contains(line)).then_some(())
+    })
+    .await;
 }

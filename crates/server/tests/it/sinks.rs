@@ -93,7 +93,7 @@ pub(crate) async fn local() -> Installation {
     let mut installation = Installation::new().await;
     let ranges = vec!["127.0.0.0/8".parse().unwrap()];
     let directory = Some(installation.config.data_dir.join("events"));
-    let addresses = Arc::new(AddressRules { allowed: ranges });
+    let addresses = Arc::new(AddressRules::of_sinks(ranges));
     installation.config.sinks = SinkSettings { directory, addresses, ca_file: None };
     installation.restart().await;
     installation

@@ -41,7 +41,12 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
         let text = error.to_string();
         match text.strip_prefix("missing field `").and_then(|rest| rest.split('`').next()) {
             Some(field) => format!("the answer has no {field:?}"),
-            None => format!("the answer is not valid: {text}"),
+            // Without what was found there: the answer may be of a program that is no hook.
+            None => {
+                let expected =
+                    text.rsplit_once(", expected ").map_or("another form", |(_, expected)| expected);
+                format!("the answer is not valid: expected {expected}")
+            }
         }
     })
 }

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 const MASK: &str = "***";
 
 /// Keys whose texts are shown: names, paths, addresses, times and choices.
-const SHOWN: [&str; 51] = [
+const SHOWN: [&str; 54] = [
     "action",
     "address",
     "addresses",
@@ -16,7 +16,9 @@ const SHOWN: [&str; 51] = [
     "bind",
     "ca_file",
     "cert_file",
+    "cgroup",
     "clock_synchronized_file",
+    "cpu_quota",
     "data_dir",
     "datacentre",
     "debounce",
@@ -32,6 +34,7 @@ const SHOWN: [&str; 51] = [
     "key_file",
     "level",
     "listen",
+    "memory_max",
     "mode",
     "name",
     "names",

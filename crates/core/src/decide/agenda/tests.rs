@@ -119,6 +119,7 @@ impl Play {
             labels,
             joined_at: self.now,
             key_fingerprint: "".into(),
+            next_key_fingerprint: None,
             pause: None,
             cordon: None,
             decommissioned: None,

@@ -75,6 +75,7 @@ impl Setup {
             labels,
             joined_at: at(0),
             key_fingerprint: String::new(),
+            next_key_fingerprint: None,
             pause: None,
             cordon: cordoned.then(|| Cordon { annotation: annotation(), drain: None }),
             decommissioned: decommissioned.then(annotation),

@@ -68,6 +68,7 @@ impl Setup {
             labels: Labels::default(),
             joined_at: at(0),
             key_fingerprint: String::new(),
+            next_key_fingerprint: None,
             pause: None,
             cordon,
             decommissioned: None,

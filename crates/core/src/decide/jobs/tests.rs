@@ -62,6 +62,7 @@ fn world() -> World {
         labels: Default::default(),
         joined_at: Timestamp::EPOCH,
         key_fingerprint: "".into(),
+        next_key_fingerprint: None,
         pause: None,
         cordon: None,
         decommissioned: None,

@@ -50,6 +50,7 @@ impl Setup {
             labels: Labels::default(),
             joined_at: at(0),
             key_fingerprint: String::new(),
+            next_key_fingerprint: None,
             pause: None,
             cordon: None,
             decommissioned: None,

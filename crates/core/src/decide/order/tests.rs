@@ -31,6 +31,7 @@ fn node(name: &str, paused: bool, gone: bool) -> Record {
         labels: Labels::default(),
         joined_at: Timestamp::EPOCH,
         key_fingerprint: "".into(),
+        next_key_fingerprint: None,
         pause: paused.then(|| mark.clone()),
         cordon: None,
         decommissioned: gone.then_some(mark),

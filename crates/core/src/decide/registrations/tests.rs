@@ -33,6 +33,7 @@ fn node(name: &str, decommissioned: bool) -> Record {
         labels: Labels::default(),
         joined_at: at(0),
         key_fingerprint: String::new(),
+        next_key_fingerprint: None,
         pause: None,
         cordon: None,
         decommissioned: decommissioned.then_some(mark),

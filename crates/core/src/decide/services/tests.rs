@@ -27,6 +27,7 @@ impl Bench {
             name: "web-1".parse().unwrap(),
             labels: Labels::default(),
             key_fingerprint: "00".to_string(),
+            next_key_fingerprint: None,
             joined_at: Timestamp::EPOCH,
             pause: None,
             cordon: None,

@@ -40,6 +40,7 @@ impl Setup {
                 labels: Default::default(),
                 joined_at: at(0),
                 key_fingerprint: String::new(),
+                next_key_fingerprint: None,
                 pause: None,
                 cordon: None,
                 decommissioned: None,

@@ -80,6 +80,7 @@ impl Play {
             labels,
             joined_at: at(0),
             key_fingerprint: String::new(),
+            next_key_fingerprint: None,
             pause: None,
             cordon: None,
             decommissioned: None,

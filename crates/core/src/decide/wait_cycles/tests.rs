@@ -9,7 +9,6 @@ use crate::records::registrations::{CheckStatus, ServiceRegistration, ServiceReg
 use crate::records::report::{EntityReport, Report, TargetActivity, TargetHealth};
 use crate::words::addresses::Addresses;
 use crate::words::counter::{AssignmentNumber, Generation};
-use crate::words::label::Labels;
 use crate::words::name::{Namespace, ServiceName};
 use crate::world::World;
 
@@ -29,9 +28,10 @@ struct Instance<'a> {
 fn machine(node: &str) -> Record {
     Record::Node(Node {
         name: node.parse().unwrap(),
-        labels: Labels::default(),
+        labels: Default::default(),
         joined_at: Timestamp::EPOCH,
         key_fingerprint: Default::default(),
+        next_key_fingerprint: None,
         pause: None,
         cordon: None,
         decommissioned: None,

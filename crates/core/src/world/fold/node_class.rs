@@ -123,6 +123,7 @@ mod tests {
                 labels: Labels::default(),
                 joined_at: Timestamp::EPOCH,
                 key_fingerprint: "".into(),
+                next_key_fingerprint: None,
                 pause: is(1).then(mark),
                 cordon: is(1).then(|| Cordon {
                     annotation: mark(),

@@ -86,6 +86,7 @@ fn bed() -> Bed {
             labels: Labels::default(),
             joined_at: Timestamp::EPOCH,
             key_fingerprint: "".into(),
+            next_key_fingerprint: None,
             pause: None,
             cordon: None,
             decommissioned: None,

@@ -170,6 +170,7 @@ mod tests {
             labels: Labels::default(),
             joined_at: Timestamp::EPOCH,
             key_fingerprint: "".into(),
+            next_key_fingerprint: None,
             pause: None,
             cordon: None,
             decommissioned: None,

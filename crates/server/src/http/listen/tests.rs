@@ -126,6 +126,38 @@ async fn a_client_that_takes_no_answer_is_closed_whatever_its_window() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_connection_holds_few_answers_that_are_not_taken_and_gives_more_once_they_are() {
+    let (Served { far, served, .. }, mut tasks) = (serve_one(), JoinSet::new());
+    tasks.spawn(served);
+    let mut sender = connect(far, 0, &mut tasks).await;
+    let mut held = Vec::new();
+    let mut refused = 0;
+    for _ in 0..64 {
+        let answer = sender.send_request(ask("/large")).await.unwrap();
+        match answer.status().as_u16() {
+            200 => held.push(answer),
+            status => {
+                assert_eq!(status, 429);
+                refused += 1;
+            }
+        }
+    }
+    assert_eq!((held.len(), refused), (4, 60), "4 MiB of a peer that has shown nothing");
+    assert_eq!(sender.send_request(ask("/small")).await.unwrap().status(), 429);
+    // Those that are given up are not held.
+    drop(held);
+    let status =
+        async |sender: &mut http2::SendRequest<_>| sender.send_request(ask("/large")).await.unwrap().status();
+    tokio::time::timeout(LONG, async {
+        while status(&mut sender).await != 200 {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_client_that_takes_an_answer_slowly_has_all_of_it() {
     let (Served { far, served, .. }, mut tasks) = (serve_one(), JoinSet::new());
     tasks.spawn(served);

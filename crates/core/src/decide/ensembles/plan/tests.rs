@@ -125,6 +125,7 @@ fn node(number: u64, labels: Labels) -> Node {
         labels,
         joined_at: NOW,
         key_fingerprint: String::new(),
+        next_key_fingerprint: None,
         pause: None,
         cordon: None,
         decommissioned: None,

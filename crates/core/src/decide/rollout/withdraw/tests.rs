@@ -40,6 +40,7 @@ fn joined(name: NodeName) -> Node {
         labels: Default::default(),
         joined_at: Timestamp::EPOCH,
         key_fingerprint: "".into(),
+        next_key_fingerprint: None,
         pause: None,
         cordon: None,
         decommissioned: None,

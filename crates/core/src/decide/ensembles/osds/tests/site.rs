@@ -146,6 +146,7 @@ impl Site {
             labels: Labels::default(),
             joined_at: NOW,
             key_fingerprint: String::new(),
+            next_key_fingerprint: None,
             pause: None,
             cordon,
             decommissioned: None,
