@@ -14,6 +14,7 @@ mod instance;
 mod member;
 mod program;
 mod redis;
+mod snapshot_file;
 mod snapshot_stream;
 mod snapshots;
 mod software;

@@ -19,6 +19,8 @@ const SERVICE_AGENTS: &str = "/etc/bellwether/service-agents";
 pub struct EnsembleSettings {
     /// The program of etcd; one without `/` is looked up in the `PATH` of commands.
     pub etcd: String,
+    /// The program that restores snapshots of etcd; `None` for `etcdutl`, or `etcdctl` where that is not installed.
+    pub etcdutl: Option<String>,
     /// The program of Redis; one without `/` is looked up in the `PATH` of commands.
     pub redis: String,
     /// The programs of Ceph.
@@ -70,6 +72,7 @@ pub(super) fn ensembles(
         Ok(program)
     };
     let etcd = program("etcd", table.etcd, "etcd")?;
+    let etcdutl = table.etcdutl.map(|given| program("etcdutl", Some(given), "etcdutl")).transpose()?;
     let redis = program("redis", table.redis, "redis-server")?;
     let ceph = CephPrograms {
         mon: program("ceph_mon", table.ceph_mon, "ceph-mon")?,
@@ -92,7 +95,7 @@ pub(super) fn ensembles(
     let service_agents = table.service_agents.unwrap_or_else(|| SERVICE_AGENTS.into());
     let service_agents =
         directory(&service_agents).map_err(|reason| place.at("service_agents").refuse(reason))?;
-    Ok(EnsembleSettings { etcd, redis, ceph, dir, programs, units, service_agents })
+    Ok(EnsembleSettings { etcd, etcdutl, redis, ceph, dir, programs, units, service_agents })
 }
 
 /// A program: a command, and how it is asked whether it works.

@@ -43,6 +43,7 @@ mod story_databases;
 mod story_doctor;
 mod story_ensemble_replaced;
 mod story_ensemble_restarted;
+mod story_ensemble_restored;
 mod story_ensemble_snapshots;
 mod story_ensembles;
 mod story_exec_probes;

@@ -9,7 +9,8 @@ use alloc::vec::Vec;
 
 use super::ensemble::EnsembleService;
 use super::ensemble_requests::MemberRequests;
-use super::ensemble_snapshots::EnsembleSnapshots;
+use super::ensemble_restore::{RestoreSource, SnapshotName};
+use super::ensemble_snapshots::{EnsembleSnapshots, SnapshotId};
 use super::member::{MemberOrder, MemberStart, MemberTask, MembershipChange, ReplicationOrder};
 use super::primary::PrimaryRecord;
 use crate::words::counter::MemberNumber;
@@ -29,6 +30,8 @@ pub struct EnsembleMembers {
     pub last: MemberNumber,
     /// Whether a member has ever served. From then on no member is started as the first, since it would have no data.
     pub is_bootstrapped: bool,
+    /// The snapshot from which the first of them gets its data; `None` if it begins without any.
+    pub restore: Option<RestoreSource>,
     /// The members by number.
     pub members: BTreeMap<MemberNumber, Member>,
     /// The ids that the store gave to the members that were removed last, the latest at the end: a list in which one stands is older than
@@ -134,6 +137,7 @@ impl EnsembleMembers {
             service,
             last: MemberNumber::ZERO,
             is_bootstrapped: false,
+            restore: None,
             members: BTreeMap::new(),
             former_ids: Vec::new(),
             refused: BTreeMap::new(),
@@ -153,6 +157,7 @@ impl EnsembleMembers {
                 identity: self.identity.clone(),
                 service: self.service.clone(),
                 task: self.task(member),
+                restore: self.restore_of(member),
                 change: change.map(|change| change.change.clone()),
                 replication: self.replication(*number),
                 tells_position: self.lead.tells_position,
@@ -161,6 +166,12 @@ impl EnsembleMembers {
             };
             (&member.node, order)
         })
+    }
+
+    /// The snapshot that a member is founded from: the first one, until it serves.
+    fn restore_of(&self, member: &Member) -> Option<RestoreSource> {
+        let founds = matches!(member.phase, MemberPhase::Preparing | MemberPhase::Bootstrapping);
+        self.restore.clone().filter(|_| founds && !self.is_bootstrapped)
     }
 
     /// What is to become of a member.
@@ -203,6 +214,12 @@ impl EnsembleMembers {
             false => ReplicationOrder::Follow { of },
         };
         Some(of.map_or(ReplicationOrder::Nobody, follows))
+    }
+
+    /// The name of a snapshot of it among those of all ensembles.
+    #[must_use]
+    pub fn snapshot_name(&self, id: SnapshotId) -> SnapshotName {
+        SnapshotName { ensemble: self.ensemble.clone(), identity: self.identity.clone(), id }
     }
 
     /// The number of members that are not removed.

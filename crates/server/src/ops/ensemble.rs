@@ -1,6 +1,7 @@
 //! Ensembles: creating, changing, scaling and deleting them, and what a change would do. What becomes of their members is decided by core.
 
 pub mod failover;
+pub(crate) mod restore;
 mod warnings;
 
 use bellwether_api::shape::{ShapeError, reason};
@@ -152,6 +153,7 @@ pub async fn delete(transactor: &Transactor, scope: EnsembleScope<'_>) -> Result
                     format!("its {} stop; their data are set aside on their nodes", plural(number, "member"))
                 }
             };
+            let said = said + &restore::left_behind(members);
             let mut deleted = event("ensemble.deleted", format!("ensemble/{name}"), said);
             deleted.before = Some(describe(before));
             let removed = members.map(|members| match number {
@@ -198,7 +200,16 @@ fn written(
 ) -> Result<Ensemble, OpError> {
     let before = fleet.ensembles.get(name).map(|kept| &*kept.value);
     let DesiredEnsemble {
-        service, size, filter, spread, failover_after, join_within, mode, snapshots, ..
+        service,
+        size,
+        filter,
+        spread,
+        failover_after,
+        join_within,
+        mode,
+        snapshots,
+        restore,
+        ..
     } = desired.clone();
     let after = Ensemble {
         name: name.clone(),
@@ -211,12 +222,16 @@ fn written(
         join_within,
         mode,
         snapshots,
+        restore: restore.or_else(|| before?.restore.clone()),
         labels: before.map_or_else(Labels::default, |before| before.labels.clone()),
         annotation,
     };
     match before {
         None => creatable(fleet, name)?,
-        Some(before) => keeps_service(fleet, before, &after)?,
+        Some(before) => {
+            restore::keeps_source(fleet, before, &after)?;
+            keeps_service(fleet, before, &after)?;
+        }
     }
     Ok(after)
 }
@@ -344,8 +359,10 @@ fn describe(ensemble: &Ensemble) -> String {
         Some(every) => format!(", a snapshot every {every}, {} kept", ensemble.snapshots.keep),
         None => String::new(),
     };
+    let restored = ensemble.restore.as_ref().map(|source| format!(", from {}", source.describe()));
+    let restored = restored.unwrap_or_default();
     format!(
-        "{}{name}{ports}{details}, size {size}, filter {filter}{spread}, replaced after {failover_after}, joins within {join_within}{snapshots}{mode}",
+        "{}{name}{ports}{details}, size {size}, filter {filter}{spread}, replaced after {failover_after}, joins within {join_within}{snapshots}{restored}{mode}",
         service.as_str()
     )
 }

@@ -21,6 +21,7 @@ mod decommissions;
 mod discovery;
 mod durable;
 mod ensemble_keys;
+mod ensemble_restores;
 mod ensembles;
 mod events;
 mod external;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::orders::MembershipChange;
 use super::replication::{MemberRole, StoredPrimary};
 use super::requests::StoredRequests;
+use super::restore::RestoreSpec;
 use super::service::ServiceAgentSpec;
 use super::snapshots::EnsembleSnapshots;
 use crate::shape::{ShapeError, map_from, read, try_map_from};
@@ -132,6 +133,9 @@ pub struct StoredEnsembleMembers {
     /// Whether a member has ever served.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_bootstrapped: bool,
+    /// The snapshot from which the first of them gets its data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore: Option<RestoreSpec>,
     /// The members, by number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<StoredMember>,
@@ -228,20 +232,15 @@ impl EnsembleMember {
     /// The form of a member with its number.
     #[must_use]
     pub fn of(number: MemberNumber, member: &core::Member, health: plan::MemberHealth<'_>) -> Self {
-        let message = match health {
-            plan::MemberHealth::Reported(report) => Some(report.reason.clone()),
+        let report = match health {
+            plan::MemberHealth::Reported(report) => Some(report),
             plan::MemberHealth::Decommissioned
             | plan::MemberHealth::Suspect
             | plan::MemberHealth::Unreachable
             | plan::MemberHealth::Unknown => None,
         };
-        let replication = match health {
-            plan::MemberHealth::Reported(report) => report.replication.as_ref(),
-            plan::MemberHealth::Decommissioned
-            | plan::MemberHealth::Suspect
-            | plan::MemberHealth::Unreachable
-            | plan::MemberHealth::Unknown => None,
-        };
+        let message = report.map(|report| report.reason.clone());
+        let replication = report.and_then(|report| report.replication.as_ref());
         let role =
             replication.map(|said| if said.is_primary { MemberRole::Primary } else { MemberRole::Replica });
         Self {
@@ -349,6 +348,7 @@ impl From<&core::EnsembleMembers> for StoredEnsembleMembers {
             service: (&from.service).into(),
             last: from.last.get(),
             is_bootstrapped: from.is_bootstrapped,
+            restore: from.restore.as_ref().map(Into::into),
             members: from.members.iter().map(|(number, member)| StoredMember::of(*number, member)).collect(),
             former_ids: from.former_ids.clone(),
             refused: from.refused.iter().map(StoredRefusal::of).collect(),
@@ -378,6 +378,7 @@ impl TryFrom<StoredEnsembleMembers> for core::EnsembleMembers {
             service: from.service.read()?,
             last: MemberNumber::new(from.last),
             is_bootstrapped: from.is_bootstrapped,
+            restore: from.restore.map(TryInto::try_into).transpose()?,
             members: try_map_from(members)?,
             former_ids: from.former_ids,
             refused: try_map_from(refused)?,
