@@ -65,7 +65,7 @@ fn cluster_id(client: &str) -> String {
 async fn with_snapshot(place: &Setup, ports: [u16; 2]) -> (Vec<u32>, String, String, String) {
     place.client().set_ensemble("default", "store", &spec(1, ports, false)).await.unwrap();
     let only = complete(place, 1).await;
-    let client = client_of(&only[0], ports[0]);
+    let client = client_of(only.first().unwrap(), ports[0]);
     let writer = Writer::start(vec![client.clone()]);
     wait_for("some keys are there", async || {
         post(&client, "/v3/kv/range", &format!(r#"{{"key": "{}"}}"#, key(50)))
@@ -205,8 +205,9 @@ async fn other_snapshots_are_refused_and_other_ensembles_take_them(place: &Setup
         members.iter().any(|member| member.state == MemberPhase::Voting)
     })
     .await;
-    assert_eq!(members[0].node, taken.node);
-    let client = client_of(&members[0], ports[0]);
+    let first = members.first().unwrap();
+    assert_eq!(first.node, taken.node);
+    let client = client_of(first, ports[0]);
     are_there(&client, keys);
     assert!(post(&client, "/v3/kv/range", r#"{"key": "bmV3"}"#).unwrap().contains(r#""count":"1""#));
 }

@@ -23,6 +23,7 @@ mod durable;
 mod ensemble_keys;
 mod ensemble_restores;
 mod ensembles;
+mod etcd_members;
 mod events;
 mod external;
 mod external_time;
