@@ -130,6 +130,7 @@ impl History {
             ca_file: None,
             identity: None,
             call_timeout: None,
+            follow_members: false,
         });
         let chance = RandomStream::for_one(seed, "blows", 0);
         Ok(Self { seed, options: options.clone(), config, dir: dir.to_owned(), chance })

@@ -8,6 +8,7 @@ pub mod discovery;
 pub mod ensemble;
 pub mod ensemble_members;
 pub mod ensemble_requests;
+pub mod ensemble_restore;
 pub mod ensemble_snapshots;
 pub mod entity;
 pub mod event;

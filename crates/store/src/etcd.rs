@@ -11,12 +11,15 @@
 mod api;
 mod commit;
 mod compaction;
+mod connector;
 mod endpoints;
 mod fault;
+mod follow;
 mod keyspace;
 mod lease;
 mod probe;
 mod read;
+mod remembered;
 mod settings;
 mod shared;
 mod stream;
@@ -32,6 +35,7 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::DropGuard;
 use tokio_util::task::TaskTracker;
 
+pub use self::remembered::members as remembered_members;
 pub use self::settings::{Compaction, EtcdIdentity, EtcdSettings};
 use self::shared::EtcdClient;
 use crate::backend::{Answer, Backend};
@@ -58,12 +62,15 @@ impl Etcd {
         settings.check()?;
         let level = tasks.child();
         let shared = Arc::new(EtcdClient::new(&settings, level.token()).await?);
-        let health = probe::open(&shared).await?;
+        let health = probe::open(&shared, settings.remembered.as_deref()).await?;
         if let Some(defects) = health.defects() {
             tracing::warn!("{defects}");
         }
         shared.health.send_replace(health);
         level.spawn("etcd store probe", probe::run(shared.clone(), settings.probe_every));
+        if let Some(every) = settings.follow_every {
+            level.spawn("etcd store members", follow::run(shared.clone(), every));
+        }
         if let Some(schedule) = settings.compaction {
             level.spawn("etcd store compaction", compaction::run(shared.clone(), schedule));
         }

@@ -35,7 +35,7 @@ mod watch;
 pub use check::{StoreCheck, StoreFinding};
 pub use entry::{Entry, Keys, LeaseId, Page, Revision};
 pub use error::{Limit, OpenError, Refusal, StoreError};
-pub use etcd::{Compaction, EtcdIdentity, EtcdSettings};
+pub use etcd::{Compaction, EtcdIdentity, EtcdSettings, remembered_members};
 pub use health::{Condition, CutTail, Health, JournalCut};
 pub use limits::{
     MAX_OPS, MAX_PAGE, MAX_PAGE_BYTES, MAX_TTL, MAX_TXN_BYTES, MIN_TTL, RETAINED_BYTES, RETAINED_COMMITS,

@@ -22,6 +22,8 @@ const ALL_DEVICES: &str = "*";
 pub struct EnsembleSettings {
     /// The program of etcd; one without `/` is looked up in the `PATH` of commands.
     pub etcd: String,
+    /// The program that restores snapshots of etcd; `None` for `etcdutl`, or `etcdctl` where that is not installed.
+    pub etcdutl: Option<String>,
     /// The program of Redis; one without `/` is looked up in the `PATH` of commands.
     pub redis: String,
     /// The programs of Ceph.
@@ -110,6 +112,7 @@ pub(super) fn ensembles(
         Ok(program)
     };
     let etcd = program("etcd", table.etcd, "etcd")?;
+    let etcdutl = table.etcdutl.map(|given| program("etcdutl", Some(given), "etcdutl")).transpose()?;
     let redis = program("redis", table.redis, "redis-server")?;
     let ceph = CephPrograms {
         mon: program("ceph_mon", table.ceph_mon, "ceph-mon")?,
@@ -135,7 +138,7 @@ pub(super) fn ensembles(
     let service_agents =
         directory(&service_agents).map_err(|reason| place.at("service_agents").refuse(reason))?;
     let devices = devices(place, table.devices, table.device_paths)?;
-    Ok(EnsembleSettings { etcd, redis, ceph, dir, programs, units, service_agents, devices })
+    Ok(EnsembleSettings { etcd, etcdutl, redis, ceph, dir, programs, units, service_agents, devices })
 }
 
 /// The devices that are offered.

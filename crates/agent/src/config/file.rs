@@ -35,6 +35,7 @@ struct ConfigFile {
 #[serde(deny_unknown_fields)]
 pub(super) struct EnsemblesTable {
     pub(super) etcd: Option<String>,
+    pub(super) etcdutl: Option<String>,
     pub(super) redis: Option<String>,
     pub(super) ceph_mon: Option<String>,
     pub(super) ceph_mgr: Option<String>,

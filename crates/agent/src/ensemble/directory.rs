@@ -22,6 +22,14 @@ const DATA: &str = "data";
 /// The file that says that a member never had data, where it is removed by its agent.
 const UNUSED: &str = "unused";
 
+/// Where data are made from a snapshot.
+const RESTORED: &str = "restored";
+
+/// The parts of the data of etcd.
+const MEMBER: &str = "member";
+const SNAP: &str = "snap";
+const WAL: &str = "wal";
+
 /// Where a store has what says whether it ever had data.
 #[derive(Debug, Clone, Copy)]
 struct DataFiles {
@@ -139,6 +147,45 @@ impl OwnDirectory {
         }
     }
 
+    /// Where data are made from a snapshot before they are moved to their place.
+    pub(super) fn restored(&self) -> PathBuf {
+        self.path.join(RESTORED)
+    }
+
+    /// Removes what is left of a restore that was broken off. Data that a member may have run with are not that.
+    pub(super) fn clear_restored(&self) -> io::Result<()> {
+        self.refuse_used()?;
+        for left in [self.restored(), self.data().join(MEMBER).join(SNAP)] {
+            match fs::remove_dir_all(&left) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves restored data to their place: the log last, since with that the member has data.
+    pub(super) fn take_restored(&self) -> io::Result<()> {
+        self.refuse_used()?;
+        let (from, to) = (self.restored().join(MEMBER), self.data().join(MEMBER));
+        sync_all(&from)?;
+        fs::rename(from.join(SNAP), to.join(SNAP))?;
+        fs::File::open(&to)?.sync_all()?;
+        fs::rename(from.join(WAL), to.join(WAL))?;
+        fs::File::open(&to)?.sync_all()?;
+        // Nothing but names that nobody reads any more.
+        drop(fs::remove_dir_all(self.restored()));
+        Ok(())
+    }
+
+    fn refuse_used(&self) -> io::Result<()> {
+        let data = self.data();
+        match data.join(ETCD.unused).try_exists()? && !data.join(ETCD.present).try_exists()? {
+            true => Ok(()),
+            false => Err(io::Error::other(format!("{} has, or had, data", data.display()))),
+        }
+    }
+
     /// Removes it if no data were ever in it; else gives it another name, beside it, which nobody has yet, and answers that.
     pub(super) fn set_aside(&self) -> io::Result<Option<PathBuf>> {
         if self.is_empty()? {
@@ -176,6 +223,19 @@ impl OwnDirectory {
     }
 }
 
+/// Writes a directory with all that is in it to the disk.
+fn sync_all(dir: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_all(&entry.path())?;
+        } else {
+            fs::File::open(entry.path())?.sync_all()?;
+        }
+    }
+    fs::File::open(dir)?.sync_all()
+}
+
 #[cfg(test)]
 mod tests {
     use bellwether_core::records::ensemble::{EtcdSettings, RedisSettings};
@@ -210,6 +270,39 @@ mod tests {
         fs::write(own.path.join("precious"), "").unwrap();
         assert_eq!(own.look(&ETCD_SERVICE).unwrap(), MemberDirectory::Unclaimed);
     }
+
+    #[test]
+    fn restored_data_are_there_once_their_log_is_and_what_was_broken_off_before_that_is_made_anew() {
+        let home = tempfile::tempdir().unwrap();
+        let own = OwnDirectory::new(home.path(), &"store".parse().unwrap());
+        own.make(&key(1), &ETCD_SERVICE).unwrap();
+        let unused = MemberDirectory::Claimed(key(1), MemberData::Unused);
+        for _ in 0..2 {
+            // Killed before the data were whole, and after the first half of them was in its place.
+            fs::create_dir_all(own.restored().join("member/snap")).unwrap();
+            fs::create_dir_all(own.data().join("member/snap")).unwrap();
+            fs::write(own.data().join("member/snap/db"), "half").unwrap();
+            assert_eq!(own.look(&ETCD_SERVICE).unwrap(), unused);
+            own.clear_restored().unwrap();
+            assert!(!own.restored().exists() && !own.data().join("member/snap").exists());
+            own.take_restored().unwrap_err();
+            assert_eq!(own.look(&ETCD_SERVICE).unwrap(), unused);
+        }
+        for (file, text) in [("snap/db", "all"), ("wal/0.wal", "log")] {
+            let path = own.restored().join("member").join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        own.take_restored().unwrap();
+        assert_eq!(own.look(&ETCD_SERVICE).unwrap(), MemberDirectory::Claimed(key(1), MemberData::Present));
+        assert_eq!(fs::read_to_string(own.data().join("member/snap/db")).unwrap(), "all");
+        // From now on nothing of it is removed.
+        for refused in [own.clear_restored(), own.take_restored()] {
+            assert!(refused.unwrap_err().to_string().contains("has, or had, data"));
+        }
+        assert!(own.data().join("member/wal/0.wal").exists());
+    }
+
     #[test]
     fn a_redis_that_has_served_and_has_no_log_of_writes_has_lost_its_data() {
         let home = tempfile::tempdir().unwrap();

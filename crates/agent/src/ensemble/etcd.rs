@@ -15,7 +15,10 @@ use bellwether_core::words::name::EnsembleName;
 use bellwether_rt::observed;
 
 use super::certificates::{CertificateFiles, SideFiles};
+use super::directory::OwnDirectory;
+use super::program::is_there;
 use crate::config::data_store::TlsFiles;
+use crate::config::ensembles::EnsembleSettings;
 use crate::config::recipe::Command;
 use crate::probe::answer::ProbeError;
 use crate::probe::etcd::{ask, errors};
@@ -24,6 +27,12 @@ use crate::probe::http::stream::{StreamedAnswer, post_streamed};
 
 /// Longest time for one answer: an election takes a second.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Longest time for restoring a snapshot: a database of 8 GB, the most that etcd is made for, at the speed of a slow disk.
+pub(super) const RESTORE_DEADLINE: Duration = Duration::from_secs(30 * 60);
+
+/// The programs that restore snapshots: the first came with etcd 3.5, and since 3.6 the other one cannot.
+const RESTORERS: [&str; 2] = ["etcdutl", "etcdctl"];
 
 /// The alarms of etcd, each with what it means, in words that fit after "member 1 ".
 const ALARMS: [(&str, &str); 2] = [
@@ -125,6 +134,35 @@ impl Etcd {
         };
         argv.extend(["--initial-cluster-state", state, "--initial-cluster", &members].map(str::to_owned));
         Command { argv, workdir: data.to_owned(), env: BTreeMap::new(), stdin: None }
+    }
+
+    /// The command that makes data from a snapshot, as those of the first member of a new store.
+    pub(super) fn restore(
+        &self,
+        program: &str,
+        snapshot: &Path,
+        (directory, key): (&OwnDirectory, &MemberKey),
+    ) -> Command {
+        let peer = self.peer_url();
+        let argv = [
+            program,
+            "snapshot",
+            "restore",
+            &snapshot.display().to_string(),
+            "--name",
+            &self.name,
+            "--initial-cluster",
+            &format!("{}={peer}", self.name),
+            "--initial-cluster-token",
+            &key.identity,
+            "--initial-advertise-peer-urls",
+            &peer,
+            "--data-dir",
+            &directory.restored().display().to_string(),
+        ];
+        // The first API had other commands.
+        let env = BTreeMap::from([("ETCDCTL_API".to_owned(), "3".to_owned())]);
+        Command { argv: argv.map(str::to_owned).into(), workdir: directory.path.clone(), env, stdin: None }
     }
 
     /// What it says of itself. The members are read after something was read from a quorum, and are no older than that.
@@ -248,6 +286,13 @@ impl Etcd {
         let address: SocketAddr = peer_url.split_once("://")?.1.parse().ok()?;
         Some(SocketAddr::new(address.ip(), self.settings.client_port).to_string())
     }
+}
+
+/// The program that restores snapshots on this node.
+pub(super) fn restorer(settings: &EnsembleSettings) -> String {
+    let named = settings.etcdutl.clone();
+    let installed = || RESTORERS.into_iter().find(|program| is_there(program));
+    named.unwrap_or_else(|| installed().unwrap_or("etcdutl").to_owned())
 }
 
 /// The flags by which etcd speaks TLS alone, and takes nobody without a certificate.

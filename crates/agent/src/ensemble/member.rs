@@ -2,6 +2,8 @@
 
 mod ceph;
 mod independent;
+mod look;
+mod restore;
 mod serve;
 mod steps;
 mod tls;
@@ -9,13 +11,9 @@ mod tls;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bellwether_core::local::member::{
-    MemberDirectory, MemberKey, MemberProcess, MemberSight, MemberStep, Standing, told,
-};
+use bellwether_core::local::member::{MemberKey, MemberProcess, MemberSight, MemberStep, Standing, told};
 use bellwether_core::records::ensemble::EnsembleService;
-use bellwether_core::records::member::{
-    MemberOrder, MemberReport, MemberState, MemberTask as OrderedTask, Membership, Replication,
-};
+use bellwether_core::records::member::{MemberOrder, MemberReport, MemberState, Membership, Replication};
 use bellwether_core::records::probes::MAX_REASON_BYTES;
 use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::name::EnsembleName;
@@ -30,12 +28,12 @@ use super::independent::Independent;
 use super::instance;
 use super::program::MemberProgram;
 use super::redis::Redis;
+use super::snapshot_file::LookedAt;
 use super::snapshots::Snapshots;
 use super::software::Software;
 use super::store_osds::StoreOsds;
 use crate::apply::output::one_line;
 use crate::apply::process::SupervisedProcess;
-use crate::disk;
 use crate::ledger::MemberEntry;
 use crate::service::published::InstanceKey;
 
@@ -75,6 +73,8 @@ pub(super) struct MemberTask {
     alarm: Option<String>,
     /// What it said last of its replication, where there is a primary; only while its program runs.
     replication: Option<Replication>,
+    /// The snapshot that it is restored from, as it was looked at last.
+    looked_at: Option<LookedAt>,
     /// The settings that it was given while it runs.
     applied: Option<EnsembleService>,
     /// The snapshots that this node takes.
@@ -83,12 +83,6 @@ pub(super) struct MemberTask {
     store_osds: StoreOsds,
     /// The instance as which it is published; `None` if it is not.
     shown: Option<InstanceKey>,
-}
-
-/// What is looked at before the next step.
-struct Look {
-    directory: MemberDirectory,
-    lack: Option<String>,
 }
 
 impl MemberTask {
@@ -119,6 +113,7 @@ impl MemberTask {
             replication: None,
             applied: None,
             store_osds: StoreOsds::default(),
+            looked_at: None,
         }
     }
 
@@ -256,6 +251,7 @@ impl MemberTask {
                 self.ask(order).await;
                 Ok(())
             }
+            MemberStep::Restore => self.restore(order).await,
             MemberStep::Start(with) => self.start(order, &with).await,
             MemberStep::Serve => self.serve(order).await,
         };
@@ -267,33 +263,6 @@ impl MemberTask {
     async fn fails(&mut self, order: &MemberOrder, error: &str) {
         self.report(order, MemberState::Failed, &format!("cannot go on: cannot {error}"), None);
         self.wait(RETRY).await;
-    }
-
-    /// What is on disk, and what is missing for a start.
-    async fn look(&mut self, order: &MemberOrder) -> Result<Look, String> {
-        let (own, runs) = (self.directory.clone(), matches!(self.program.state(), MemberProcess::Running(_)));
-        let (settings, software) = (self.context.settings.clone(), self.software(order));
-        let service = order.service.clone();
-        let is_restart_due = self.is_restart_due(order);
-        let looked = move || {
-            let directory =
-                own.look(&service).map_err(|error| format!("look at {}: {error}", own.path.display()))?;
-            let lack = match (settings, software) {
-                _ if runs && !is_restart_due => None,
-                (None, _) => Some("the section [ensembles] in the configuration of its agent".to_owned()),
-                (_, None) => Some("an address of its node: set addresses in [agent]".to_owned()),
-                (Some(settings), Some(software)) => software.lack(&settings, runs),
-            };
-            Ok(Look { directory, lack })
-        };
-        let look = disk::off_runtime(&self.context.tasks, looked).await?;
-        let is_own =
-            matches!(&look.directory, MemberDirectory::Claimed(key, _) if *key == MemberKey::of(order));
-        if look.lack.is_none() && is_own && !runs && order.task != OrderedTask::Leave {
-            self.certified(order).await?;
-            self.keyed(order).await?;
-        }
-        Ok(look)
     }
 
     /// The software of the order, at the address that was noted, or at that of the node.

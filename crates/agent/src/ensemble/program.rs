@@ -195,7 +195,7 @@ pub(super) fn lack(programs: &[(&str, &str)], listens: &[SocketAddr]) -> Option<
 }
 
 /// Whether a program is on this machine.
-fn is_there(program: &str) -> bool {
+pub(super) fn is_there(program: &str) -> bool {
     match program.contains('/') {
         true => Path::new(program).is_file(),
         false => PATH.split(':').any(|dir| Path::new(dir).join(program).is_file()),

@@ -40,10 +40,16 @@ pub(super) struct Snapshots {
 /// What is in a snapshot, as it is written beside it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Description {
+pub(super) struct Description {
     bytes: u64,
     revision: u64,
-    sha256: String,
+    pub(super) sha256: String,
+}
+
+/// What is written beside a snapshot; `None` if nothing is.
+pub(super) fn described(description: &Path) -> io::Result<Option<Description>> {
+    let text = disk::read(description)?;
+    Ok(text.map(|text| serde_json::from_str(&text)).transpose()?)
 }
 
 impl Snapshots {
@@ -136,8 +142,8 @@ impl SnapshotFiles {
                 disk::remove(&path)?;
             }
         }
-        let Some(text) = disk::read(description)? else { return Ok(None) };
-        let Description { bytes, revision, sha256 } = serde_json::from_str(&text)?;
+        let Some(found) = described(description)? else { return Ok(None) };
+        let Description { bytes, revision, sha256 } = found;
         let is_whole =
             std::fs::metadata(description.with_extension("db")).is_ok_and(|data| data.len() == bytes);
         Ok(is_whole.then_some(SnapshotContent { bytes, revision, sha256 }))

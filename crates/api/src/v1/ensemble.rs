@@ -9,9 +9,11 @@ pub mod orders;
 pub mod osd_orders;
 pub mod osd_reports;
 pub mod osds;
+pub mod removal;
 pub mod replication;
 pub mod reports;
 pub mod requests;
+pub mod restore;
 pub mod service;
 mod size;
 pub mod snapshots;
@@ -21,12 +23,14 @@ use std::collections::BTreeMap;
 
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::ensemble as core;
+use bellwether_core::records::ensemble_restore::RestoreSource;
 use bellwether_core::records::ensemble_snapshots::SnapshotPolicy;
 use bellwether_core::words::counter::EnsembleRevision;
 use bellwether_core::words::selector::Selector;
 use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use self::restore::RestoreSpec;
 use self::service::ServiceAgentSpec;
 pub use self::size::EnsembleSize;
 use self::snapshots::SnapshotSpec;
@@ -88,6 +92,9 @@ pub struct EnsembleSpec {
     /// When snapshots of its data are taken, and how many are kept. Default: when somebody asks, and 7.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
     pub snapshots: Option<SnapshotSpec>,
+    /// The snapshot that it is founded from. Read when it is created; absent later, it stays as it is. Default: it begins without data.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
+    pub restore: Option<RestoreSpec>,
     /// Reason for the change, recorded in its event.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
@@ -167,6 +174,9 @@ pub struct Ensemble {
     /// When snapshots of its data are taken, and how many are kept; absent if it is the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshots: Option<SnapshotSpec>,
+    /// The snapshot that it is founded from; absent if it begins without data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore: Option<RestoreSpec>,
     /// Its labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
@@ -204,6 +214,8 @@ pub struct DesiredEnsemble {
     pub mode: core::EnsembleMode,
     /// When snapshots of its data are taken, and how many are kept.
     pub snapshots: SnapshotPolicy,
+    /// The snapshot that it is founded from; `None` if none is named.
+    pub restore: Option<RestoreSource>,
     /// Reason for the change.
     pub reason: String,
 }
@@ -221,6 +233,7 @@ impl Ensemble {
             join_within: Some(Span::from_millis(self.join_within_ms).to_string()),
             mode: (!self.mode.is_managed()).then_some(self.mode),
             snapshots: self.snapshots.clone(),
+            restore: self.restore.clone(),
             reason: String::new(),
         }
     }
@@ -239,6 +252,7 @@ impl From<&core::Ensemble> for Ensemble {
             join_within_ms: from.join_within.as_millis(),
             mode: from.mode.into(),
             snapshots: SnapshotSpec::of(from.snapshots),
+            restore: from.restore.as_ref().map(Into::into),
             labels: labels_out(&from.labels),
             status: None,
             warning: None,
@@ -264,6 +278,7 @@ impl TryFrom<Ensemble> for core::Ensemble {
             join_within: desired.join_within,
             mode: desired.mode,
             snapshots: desired.snapshots,
+            restore: desired.restore,
             labels: labels_in(&from.labels)?,
             annotation: Annotation {
                 by: read("by", &from.by)?,

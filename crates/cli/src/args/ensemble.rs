@@ -17,6 +17,12 @@ pub(crate) enum EnsembleVerb {
         /// Software: etcd (default), redis, ceph, process, systemd or exec
         #[arg(long, value_name = "SERVICE", default_value = "etcd", hide_default_value = true, value_parser = ["etcd", "redis", "ceph", "process", "systemd", "exec"])]
         service: String,
+        /// Snapshot that it is founded from, as 'ensemble snapshots' of its ensemble names it, also if that was deleted
+        #[arg(long, value_name = "SNAPSHOT")]
+        from_snapshot: Option<String>,
+        /// Node on which the snapshot is [default: where it was taken, while its ensemble exists]
+        #[arg(long, value_name = "NODE", requires = "from_snapshot")]
+        snapshot_node: Option<String>,
         #[command(flatten)]
         change: EnsembleFlags,
     },

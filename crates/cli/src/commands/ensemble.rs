@@ -5,6 +5,7 @@ mod failover;
 mod osds;
 mod requests;
 mod restart;
+mod restore;
 mod service;
 mod sheet;
 mod snapshots;
@@ -12,6 +13,7 @@ mod snapshots;
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::ensemble::osds::{OsdPhase, RemoveOsd};
 use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
+use bellwether_api::v1::ensemble::restore::RestoreSpec;
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_api::v1::ensemble::status::EnsembleAction;
 use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, FailoverEnsemble, PlanEnsemble, ScaleEnsemble};
@@ -32,7 +34,10 @@ use crate::show::table;
 pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult {
     let (client, namespace) = (&context.client, context.namespace.as_str());
     match verb {
-        EnsembleVerb::Create { of, service, change } => create(context, &of.name, &service, change).await?,
+        EnsembleVerb::Create { of, service, from_snapshot, snapshot_node, change } => {
+            let restore = restore::source(context, from_snapshot, snapshot_node).await?;
+            create(context, &of.name, (&service, restore), change).await?;
+        }
         EnsembleVerb::Set { of, change, if_revision, consent } => {
             set(context, &of.name, (change, if_revision), consent).await?;
         }
@@ -78,9 +83,14 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
     Ok(Exit::Yes)
 }
 
-async fn create(context: &Context, name: &str, service: &str, change: EnsembleFlags) -> Result<(), Failure> {
+async fn create(
+    context: &Context,
+    name: &str,
+    (service, restore): (&str, Option<RestoreSpec>),
+    change: EnsembleFlags,
+) -> Result<(), Failure> {
     let service = service::named(service);
-    let spec = changed(EnsembleSpec { service, ..EnsembleSpec::default() }, change)?;
+    let spec = changed(EnsembleSpec { service, restore, ..EnsembleSpec::default() }, change)?;
     let created = context.client.only_at(0).set_ensemble(context.namespace.as_str(), name, &spec).await;
     report(context, &created.map_err(|error| Failure::pointing(error, Some(&spec.filter)))?, "created")
 }
@@ -109,6 +119,7 @@ async fn set(
 async fn delete(context: &Context, name: &str, consent: Consent) -> Result<(), Failure> {
     let (client, namespace) = (&context.client, context.namespace.as_str());
     let before = client.ensemble(namespace, name).await?;
+    let left = snapshots::left_behind(before.status.as_ref());
     let members = before.status.as_ref().map_or(0, |status| status.members.len());
     let osds = before.status.iter().flat_map(|status| &status.osds);
     let osds = match osds.filter(|osd| osd.state != OsdPhase::Removed).count() {
@@ -122,6 +133,9 @@ async fn delete(context: &Context, name: &str, consent: Consent) -> Result<(), F
     confirm(&question, consent)?;
     client.delete_ensemble(namespace, name).await?;
     context.show.changed(&format!("ensemble {name}: deleted"));
+    for line in &left {
+        context.show.note(line);
+    }
     if members > 0 {
         context.show.note(&format!(
             "their data are set aside on their nodes; until all have left: bellwether why ensemble/{name}"
@@ -196,6 +210,7 @@ fn changed(spec: EnsembleSpec, change: EnsembleFlags) -> Result<EnsembleSpec, Fa
         join_within: change.join_within.map(|span| span.to_string()).or(spec.join_within),
         mode: change.mode.or(spec.mode),
         snapshots: snapshots::changed(spec.snapshots, change.snapshot_every, change.snapshots_kept),
+        restore: spec.restore,
         reason: change.reason,
     })
 }

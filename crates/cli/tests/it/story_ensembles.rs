@@ -20,11 +20,11 @@ use crate::place::{Setup, below, code, done, free_ports, text, wait_for};
 
 const NODES: usize = 5;
 
-fn node(number: usize) -> String {
+pub(crate) fn node(number: usize) -> String {
     format!("db-{number}")
 }
 
-fn address(number: usize) -> String {
+pub(crate) fn address(number: usize) -> String {
     format!("127.0.31.{number}")
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn post(address: &str, path: &str, body: &str) -> Option<String> {
 }
 
 /// A key with this number, as etcd's JSON has it: four bytes in base64.
-fn key(number: u32) -> String {
+pub(crate) fn key(number: u32) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let digit = |at: u32| char::from(DIGITS.get((number >> (6 * at) & 63) as usize).copied().unwrap_or(b'A'));
     // Three bytes are four digits, and no padding.
@@ -144,7 +144,7 @@ impl Writer {
         Self { stop, thread }
     }
 
-    fn end(self) -> (Vec<u32>, u32, Duration) {
+    pub(crate) fn end(self) -> (Vec<u32>, u32, Duration) {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap()
     }

@@ -21,7 +21,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use self::candidates::without_refusing;
+use self::candidates::{with_snapshot, without_refusing};
 use super::placement::CandidateNodes;
 use super::placement::independent::IndependentStep;
 use super::placement::primary::PrimaryStep;
@@ -109,7 +109,8 @@ impl EnsembleSight<'_> {
         members.refused.retain(|_, refused| refused.until > self.now);
         replace::withdraw(&mut members);
         let voters = self.voters(&members);
-        let places = replace::leaving(without_refusing(places, &members), &members, &voters);
+        let places = with_snapshot(without_refusing(places, &members), &members);
+        let places = replace::leaving(places, &members, &voters);
         let step = quorum::next_step(&QuorumSpec::of(self.ensemble), &places, &voters, self.now);
         let step = replace::named(step, &members);
         match &step {

@@ -126,6 +126,8 @@ pub enum MemberStep {
     NoteLeft,
     /// The other members are asked whether it is one of them.
     Ask,
+    /// Its data are made from the snapshot that is ordered.
+    Restore,
     /// Its program is started.
     Start(StartWith),
     /// It is asked what it is, and makes the change that is ordered.
@@ -230,6 +232,10 @@ impl MemberSight<'_> {
             }
             _ if !is_noted => MemberStep::Prepare,
             (Some(MemberData::Present), _) => self.start_with_data(),
+            // Only while it never ran: what is left of a restore that was broken off is no data.
+            (Some(MemberData::Unused), MemberStart::First) if self.order.restore.is_some() => {
+                self.waits_to_start().unwrap_or(MemberStep::Restore)
+            }
             (Some(MemberData::Unused), MemberStart::First) => self.start(StartWith::New),
             (Some(MemberData::Unused), MemberStart::Join(initial))
                 if !initial.contains_key(&self.order.number) =>

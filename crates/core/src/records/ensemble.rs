@@ -7,6 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::records::annotation::Annotation;
+use crate::records::ensemble_restore::RestoreSource;
 use crate::records::ensemble_snapshots::SnapshotPolicy;
 use crate::words::counter::EnsembleRevision;
 use crate::words::label::Labels;
@@ -80,6 +81,8 @@ pub struct Ensemble {
     pub mode: EnsembleMode,
     /// When snapshots of its data are taken, and how many are kept.
     pub snapshots: SnapshotPolicy,
+    /// The snapshot that it is founded from; `None` if it begins without data. Once it has members it stays.
+    pub restore: Option<RestoreSource>,
     /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
     pub labels: Labels,
     /// Who changed it last, when and why.

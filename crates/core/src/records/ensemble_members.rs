@@ -9,7 +9,8 @@ use alloc::vec::Vec;
 
 use super::ensemble::EnsembleService;
 use super::ensemble_requests::MemberRequests;
-use super::ensemble_snapshots::EnsembleSnapshots;
+use super::ensemble_restore::{RestoreSource, SnapshotName};
+use super::ensemble_snapshots::{EnsembleSnapshots, SnapshotId};
 use super::member::{MemberOrder, MemberStart, MemberTask, MembershipChange, ReplicationOrder};
 use super::osd::{EnsembleOsds, OsdsOrder};
 use super::primary::PrimaryRecord;
@@ -30,6 +31,8 @@ pub struct EnsembleMembers {
     pub last: MemberNumber,
     /// Whether a member has ever served. From then on no member is started as the first, since it would have no data.
     pub is_bootstrapped: bool,
+    /// The snapshot from which the first of them gets its data; `None` if it begins without any.
+    pub restore: Option<RestoreSource>,
     /// The members by number.
     pub members: BTreeMap<MemberNumber, Member>,
     /// The ids that the store gave to the members that were removed last, the latest at the end: a list in which one stands is older than
@@ -137,6 +140,7 @@ impl EnsembleMembers {
             service,
             last: MemberNumber::ZERO,
             is_bootstrapped: false,
+            restore: None,
             members: BTreeMap::new(),
             former_ids: Vec::new(),
             refused: BTreeMap::new(),
@@ -157,6 +161,7 @@ impl EnsembleMembers {
                 identity: self.identity.clone(),
                 service: self.service.clone(),
                 task: self.task(member),
+                restore: self.restore_of(member),
                 change: change.map(|change| change.change.clone()),
                 replication: self.replication(*number),
                 tells_position: self.lead.tells_position,
@@ -174,6 +179,12 @@ impl EnsembleMembers {
         let voting = self.members.values().filter(|member| member.phase == MemberPhase::Voting);
         let monitors: Vec<String> = voting.map(|member| member.peer_url.clone()).collect();
         self.osds.orders(&self.identity, &monitors)
+    }
+
+    /// The snapshot that a member is founded from: the first one, until it serves.
+    fn restore_of(&self, member: &Member) -> Option<RestoreSource> {
+        let founds = matches!(member.phase, MemberPhase::Preparing | MemberPhase::Bootstrapping);
+        self.restore.clone().filter(|_| founds && !self.is_bootstrapped)
     }
 
     /// What is to become of a member.
@@ -222,6 +233,12 @@ impl EnsembleMembers {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty() && self.osds.osds.is_empty()
+    }
+
+    /// The name of a snapshot of it among those of all ensembles.
+    #[must_use]
+    pub fn snapshot_name(&self, id: SnapshotId) -> SnapshotName {
+        SnapshotName { ensemble: self.ensemble.clone(), identity: self.identity.clone(), id }
     }
 
     /// The number of members that are not removed.

@@ -6,6 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::records::ensemble::EnsembleService;
+use crate::records::ensemble_restore::RestoreSource;
 use crate::records::ensemble_snapshots::{SnapshotContent, SnapshotOrder, SnapshotReport};
 use crate::records::osd::{DeviceReport, MAX_NODE_DEVICES, OsdReport, StoreOsd, StoreOsdsOrder};
 use crate::records::probes::{MAX_MEMBERS, MAX_REASON_BYTES, StoreMember};
@@ -38,6 +39,8 @@ pub struct MemberOrder {
     pub service: EnsembleService,
     /// What is to become of the member.
     pub task: MemberTask,
+    /// The snapshot that it gets its data from before it is started as the first of its ensemble; `None` if it begins without any.
+    pub restore: Option<RestoreSource>,
     /// What the member does in the store about another one; `None` if nothing.
     pub change: Option<MembershipChange>,
     /// Whom it follows, where there is one primary that replicas follow; `None` where there is none.

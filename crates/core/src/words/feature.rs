@@ -36,6 +36,8 @@ pub enum Feature {
     Ensembles,
     /// Independent members of ensembles: programs, units and executables of its node.
     IndependentMembers,
+    /// Restores: it founds an ensemble from a snapshot.
+    Restores,
 }
 
 /// The features of an agent.
@@ -44,7 +46,7 @@ pub struct Features(BTreeSet<Feature>);
 
 impl Feature {
     /// Every feature of this build.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Versions,
         Self::Files,
         Self::Actions,
@@ -60,6 +62,7 @@ impl Feature {
         Self::Undo,
         Self::Ensembles,
         Self::IndependentMembers,
+        Self::Restores,
     ];
 
     /// Features of agents that report none: of the first builds, or before the first report.
@@ -84,6 +87,7 @@ impl Feature {
             Self::Undo => "undo",
             Self::Ensembles => "ensembles",
             Self::IndependentMembers => "independent_members",
+            Self::Restores => "restores",
         }
     }
 

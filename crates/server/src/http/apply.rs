@@ -7,6 +7,7 @@ use bellwether_api::v1::page::Page;
 use bellwether_core::access::ObjectKind;
 
 use super::auth::Authenticated;
+use super::ensembles::may_restore;
 use super::input::{JsonAnswer, JsonBody, NamespacePath, QueryParams};
 use super::problem::Failure;
 use super::state::AppState;
@@ -14,7 +15,7 @@ use crate::ops;
 
 pub(crate) async fn apply(
     State(app): State<AppState>,
-    Authenticated(identity): Authenticated,
+    caller: Authenticated,
     NamespacePath(namespace): NamespacePath,
     JsonBody(request): JsonBody<ApplyRequest>,
 ) -> Result<JsonAnswer<Applied>, Failure> {
@@ -23,6 +24,9 @@ pub(crate) async fn apply(
         false => None,
     };
     for document in &request.documents {
+        if let Document::Ensemble(ensemble) = document {
+            may_restore(&caller, &namespace, ensemble.restore.as_ref())?;
+        }
         if let Document::Sink(sink) = document {
             let at = |error: ShapeError| error.within(&format!("sink {}", sink.name));
             app.sinks.permit(&sink.name, &sink.spec().desired().map_err(at)?.target)?;
@@ -38,7 +42,7 @@ pub(crate) async fn apply(
             app.hooks.permit(&entity.policy).map_err(at)?;
         }
     }
-    Ok(JsonAnswer(ops::apply::apply(&app.records.transactor, &namespace, &identity, &request).await?))
+    Ok(JsonAnswer(ops::apply::apply(&app.records.transactor, &namespace, &caller.0, &request).await?))
 }
 
 pub(crate) async fn documents(

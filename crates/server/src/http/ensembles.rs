@@ -7,6 +7,7 @@ use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::ensemble::certificates::{ClientCertificateRequest, EnsembleCertificate};
 use bellwether_api::v1::ensemble::osds::RemoveOsd;
 use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
+use bellwether_api::v1::ensemble::restore::RestoreSpec;
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_api::v1::ensemble::status::EnsembleStatus;
 use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, FailoverEnsemble, PlanEnsemble, ScaleEnsemble};
@@ -31,6 +32,7 @@ use super::state::AppState;
 use crate::ops;
 use crate::ops::OpError;
 use crate::ops::ensemble::EnsembleScope;
+use crate::ops::ensemble::restore::READS_DATA;
 
 /// Most nodes without a member that an answer names.
 const REFUSALS_SHOWN: usize = 100;
@@ -92,6 +94,17 @@ fn changed(app: &AppState, namespace: &Namespace, readable: &Readable, ensemble:
     Ensemble { warning, ..shown((&world, fleet), readable, ensemble, app.clock.now()) }
 }
 
+/// Refuses a caller who may not read the data of the ensemble of which the snapshot was taken that another one is founded from.
+pub(super) fn may_restore(
+    caller: &Authenticated,
+    namespace: &Namespace,
+    restore: Option<&RestoreSpec>,
+) -> Result<(), Failure> {
+    let Some(restore) = restore else { return Ok(()) };
+    let snapshot = ops::ensemble::restore::named(restore).map_err(OpError::from)?;
+    caller.require(READS_DATA, Some(snapshot.ensemble.as_str()), Some(namespace))
+}
+
 pub(crate) async fn put(
     State(app): State<AppState>,
     (caller, readable): (Authenticated, Readable),
@@ -99,6 +112,7 @@ pub(crate) async fn put(
     AtRevision(only_at): AtRevision,
     JsonBody(spec): JsonBody<EnsembleSpec>,
 ) -> Result<SetResponse<Ensemble>, Failure> {
+    may_restore(&caller, &namespace, spec.restore.as_ref())?;
     let scope = EnsembleScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at };
     let (ensemble, is_new) = ops::ensemble::set(&app.records.transactor, scope, &spec).await?;
     Ok(SetResponse { is_new, value: changed(&app, &namespace, &readable, &ensemble) })

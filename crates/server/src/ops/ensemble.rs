@@ -1,6 +1,7 @@
 //! Ensembles: creating, changing, scaling and deleting them, and what a change would do. What becomes of their members is decided by core.
 
 pub mod failover;
+pub(crate) mod restore;
 mod warnings;
 
 use std::collections::BTreeSet;
@@ -11,9 +12,7 @@ use bellwether_api::v1::ensemble::{
     DesiredEnsemble, Ensemble as Shape, EnsembleSpec, PlanEnsemble, ScaleEnsemble,
 };
 use bellwether_core::records::annotation::Annotation;
-use bellwether_core::records::ensemble::{
-    Ensemble, EnsembleMode, EnsembleService, EnsembleSize, MAX_ENSEMBLES,
-};
+use bellwether_core::records::ensemble::{Ensemble, EnsembleService, EnsembleSize, MAX_ENSEMBLES};
 use bellwether_core::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, RemovalReason};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::osd::OsdPhase;
@@ -25,6 +24,7 @@ use bellwether_core::words::plural::plural;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 
+use self::describe::describe;
 pub(crate) use self::warnings::warning;
 use super::at_revision::at_revision;
 use super::{OpError, cause, event};
@@ -165,6 +165,7 @@ pub async fn delete(transactor: &Transactor, scope: EnsembleScope<'_>) -> Result
                     )
                 }
             };
+            let said = said + &restore::left_behind(members);
             let mut deleted = event("ensemble.deleted", format!("ensemble/{name}"), said);
             deleted.before = Some(describe(before));
             let has_osds = members.is_some_and(|members| !members.osds.osds.is_empty());
@@ -217,7 +218,16 @@ fn written(
 ) -> Result<Ensemble, OpError> {
     let before = fleet.ensembles.get(name).map(|kept| &*kept.value);
     let DesiredEnsemble {
-        service, size, filter, spread, failover_after, join_within, mode, snapshots, ..
+        service,
+        size,
+        filter,
+        spread,
+        failover_after,
+        join_within,
+        mode,
+        snapshots,
+        restore,
+        ..
     } = desired.clone();
     let after = Ensemble {
         name: name.clone(),
@@ -230,12 +240,16 @@ fn written(
         join_within,
         mode,
         snapshots,
+        restore: restore.or_else(|| before?.restore.clone()),
         labels: before.map_or_else(Labels::default, |before| before.labels.clone()),
         annotation,
     };
     match before {
         None => creatable(fleet, name)?,
-        Some(before) => keeps_service(fleet, before, &after)?,
+        Some(before) => {
+            restore::keeps_source(fleet, before, &after)?;
+            keeps_service(fleet, before, &after)?;
+        }
     }
     Ok(after)
 }
@@ -342,46 +356,4 @@ fn change(fleet: &Fleet, after: Ensemble) -> Changed {
 
 fn is_same(before: &Ensemble, after: &Ensemble) -> bool {
     Ensemble { annotation: before.annotation.clone(), ..after.clone() } == *before
-}
-
-fn describe(ensemble: &Ensemble) -> String {
-    let Ensemble { service, filter, failover_after, join_within, .. } = ensemble;
-    let ports: Vec<String> = service.ports().into_iter().map(|(_, port)| port.to_string()).collect();
-    let ports = match ports.as_slice() {
-        [] => String::new(),
-        [port] => format!(" on port {port}"),
-        ports => format!(" on ports {}", ports.join(" and ")),
-    };
-    let tls = if service.has_tls() { "" } else { " without TLS" };
-    let (name, details) = match service {
-        EnsembleService::Ceph(ceph) => {
-            let devices = plural(ceph.devices.len(), "device");
-            (String::new(), format!(", {} copies, {devices}", ceph.replicas))
-        }
-        EnsembleService::Etcd(_) => (String::new(), tls.to_owned()),
-        EnsembleService::Redis(redis) => {
-            let replicas = plural(redis.min_replicas as usize, "replica");
-            (String::new(), format!("{tls}, writes with {replicas} at least"))
-        }
-        EnsembleService::Independent(independent) => {
-            (format!(" {}", independent.workload.name()), String::new())
-        }
-    };
-    let size = match ensemble.size {
-        EnsembleSize::Number(number) => number.to_string(),
-        EnsembleSize::Quorum => "quorum".to_owned(),
-    };
-    let spread = ensemble.spread.as_ref().map(|key| format!(", spread {key}")).unwrap_or_default();
-    let mode = match ensemble.mode {
-        EnsembleMode::Managed => "",
-        EnsembleMode::Unmanaged => ", unmanaged",
-    };
-    let snapshots = match ensemble.snapshots.every {
-        Some(every) => format!(", a snapshot every {every}, {} kept", ensemble.snapshots.keep),
-        None => String::new(),
-    };
-    format!(
-        "{}{name}{ports}{details}, size {size}, filter {filter}{spread}, replaced after {failover_after}, joins within {join_within}{snapshots}{mode}",
-        service.as_str()
-    )
 }

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use bellwether_rt::tasks::Tasks;
-use bellwether_store::Store;
+use bellwether_store::{EtcdSettings, Store};
 
 use super::error::RunError;
 use crate::config::Config;
@@ -13,7 +13,7 @@ use crate::config::Config;
 pub(crate) async fn open_store(config: &Config, tasks: &Tasks) -> Result<Store, RunError> {
     Ok(match &config.etcd {
         None => Store::embedded(&config.data_dir.join("store"), tasks)?,
-        Some(etcd) => Store::etcd(etcd.settings(), tasks).await?,
+        Some(etcd) => Store::etcd(etcd.settings(&config.data_dir), tasks).await?,
     })
 }
 
@@ -21,7 +21,11 @@ pub(crate) async fn open_store(config: &Config, tasks: &Tasks) -> Result<Store, 
 pub(crate) async fn open_store_to_look(config: &Config, tasks: &Tasks) -> Result<Store, RunError> {
     match &config.etcd {
         None => Ok(Store::embedded_to_look(&config.data_dir.join("store"), tasks)?),
-        Some(_) => open_store(config, tasks).await,
+        // Whoever looks need not be able to write there.
+        Some(etcd) => {
+            let settings = EtcdSettings { follow_every: None, ..etcd.settings(&config.data_dir) };
+            Ok(Store::etcd(settings, tasks).await?)
+        }
     }
 }
 

@@ -55,7 +55,7 @@ async fn refusal(client: &Client, method: Method, path: &str, body: Value) -> (C
     problem(client.send::<Value, Value>(method, path, &body, SOON).await)
 }
 
-async fn forbidden(client: &Client, method: Method, path: &str, body: Value) -> String {
+pub(crate) async fn forbidden(client: &Client, method: Method, path: &str, body: Value) -> String {
     let (code, detail) = refusal(client, method, path, body).await;
     assert_eq!(code, Code::Forbidden, "{path}: {detail}");
     detail

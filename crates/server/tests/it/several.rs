@@ -36,6 +36,7 @@ pub(crate) fn config_on(etcd: &TestEtcd, dir: &std::path::Path, name: &str) -> C
         ca_file: None,
         identity: None,
         call_timeout: None,
+        follow_members: true,
     });
     config
 }

@@ -55,6 +55,7 @@ fn settings(etcd: &TestEtcd) -> Etcd {
         ca_file: store.ca_file,
         identity: None,
         call_timeout: None,
+        follow_members: true,
     }
 }
 

@@ -1,12 +1,13 @@
 //! The members of an etcd as this process reaches them. Owns which one is asked, how long, and whether to ask another.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tonic::Status;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use tonic::transport::Channel;
 
+use super::connector::{Connector, EtcdMember};
 use super::fault::CallFault;
 use super::settings::EtcdSettings;
 use super::switches::Switches;
@@ -15,76 +16,43 @@ use crate::error::OpenError;
 /// Pause before all members are asked again.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Interval of keep-alive pings on a connection in use. etcd closes connections that ping more than every 5 s.
-const PING: Duration = Duration::from_secs(10);
-
 /// How long a member may take to renew a lease or report its status: of a lease of 5 s that is renewed every 1.5 s, enough
 /// is left to ask another.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Flow-control window of a connection, in bytes, so that a watch that nobody reads does not delay others.
-const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
-
-/// Flow-control window of one call or watch, in bytes.
-const STREAM_WINDOW_BYTES: u32 = 1 << 20;
-
-/// One member, over two connections: large pages do not delay watches.
-#[derive(Debug, Clone)]
-pub(super) struct EtcdMember {
-    /// Its URL.
-    pub(super) address: String,
-    pub(super) calls: Channel,
-    pub(super) streams: Channel,
-}
-
 /// The members, one of them the current.
 #[derive(Debug)]
 pub(super) struct Endpoints {
-    members: Vec<EtcdMember>,
-    current: AtomicUsize,
+    connector: Connector,
+    /// URLs of those that the configuration names, which are always used.
+    configured: Vec<String>,
+    list: RwLock<MemberList>,
     switches: Switches,
     deadline: Duration,
+}
+
+/// Those that are used now, at least one.
+#[derive(Debug)]
+struct MemberList {
+    members: Arc<[EtcdMember]>,
+    /// Index of the one that is asked.
+    current: usize,
+    /// How many there have ever been.
+    places: usize,
 }
 
 impl Endpoints {
     /// The members; connects to none yet.
     pub(super) async fn new(settings: &EtcdSettings) -> Result<Self, OpenError> {
-        let tls = tls(settings).await?;
-        let mut members = Vec::new();
-        for address in &settings.endpoints {
-            let refuse = |reason: String| OpenError::Setting { setting: "endpoints", reason };
-            let is_secret = address.starts_with("https://");
-            if !is_secret && !address.starts_with("http://") {
-                return Err(refuse(format!(
-                    "{address:?} is not a URL of etcd; use one like https://host:2379"
-                )));
-            }
-            let mut endpoint = Endpoint::from_shared(address.clone())
-                .map_err(|error| {
-                    refuse(format!(
-                        "{address:?} is not a URL of etcd ({error}); use one like https://host:2379"
-                    ))
-                })?
-                .connect_timeout(settings.deadline / 2)
-                .http2_keep_alive_interval(PING)
-                .keep_alive_timeout(settings.deadline)
-                .initial_stream_window_size(STREAM_WINDOW_BYTES)
-                .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
-            if is_secret {
-                let refuse = |error| OpenError::Setting {
-                    setting: "certificates",
-                    reason: format!(
-                        "they cannot be used ({error}); check that the files hold PEM, and the key that of the certificate"
-                    ),
-                };
-                endpoint = endpoint.tls_config(tls.clone()).map_err(refuse)?;
-            }
-            let (calls, streams) = (endpoint.connect_lazy(), endpoint.connect_lazy());
-            members.push(EtcdMember { address: address.clone(), calls, streams });
-        }
+        let connector = Connector::new(settings).await?;
+        let all = settings.endpoints.iter().enumerate();
+        let members: Arc<[EtcdMember]> =
+            all.map(|(place, address)| connector.member(address, place)).collect::<Result<_, _>>()?;
+        let places = members.len();
         Ok(Self {
-            members,
-            current: AtomicUsize::new(0),
+            connector,
+            configured: settings.endpoints.clone(),
+            list: RwLock::new(MemberList { members, current: 0, places }),
             switches: Switches::default(),
             deadline: settings.deadline,
         })
@@ -96,26 +64,84 @@ impl Endpoints {
     }
 
     /// All of them.
-    pub(super) fn members(&self) -> &[EtcdMember] {
-        &self.members
+    pub(super) fn members(&self) -> Arc<[EtcdMember]> {
+        self.list.read().unwrap_or_else(PoisonError::into_inner).members.clone()
     }
 
-    /// The member to ask, and its index.
-    pub(super) fn current(&self) -> (usize, &EtcdMember) {
-        let place = self.current.load(Ordering::Relaxed);
-        match self.members.get(place) {
-            Some(member) => (place, member),
-            None => unreachable!("there is at least one endpoint, and places are those of endpoints"),
+    /// URLs of all of them.
+    pub(super) fn addresses(&self) -> Vec<String> {
+        self.members().iter().map(|member| member.address.clone()).collect()
+    }
+
+    /// URLs of those that the configuration names.
+    pub(super) fn configured(&self) -> &[String] {
+        &self.configured
+    }
+
+    /// Whether one with this URL is used.
+    pub(super) fn has(&self, url: &str) -> bool {
+        self.members().iter().any(|member| member.address == url)
+    }
+
+    /// Whether one with this URL may be used beside the configured ones: without TLS only if one of them has none.
+    pub(super) fn permits(&self, url: &str) -> bool {
+        let is_secret = |url: &str| url.starts_with("https://");
+        is_secret(url) || self.configured.iter().any(|configured| !is_secret(configured))
+    }
+
+    /// A member with this URL that is not used yet; `None` if it is no URL of one.
+    pub(super) fn candidate(&self, url: &str) -> Option<EtcdMember> {
+        self.connector.member(url, usize::MAX).ok()
+    }
+
+    /// Uses those with these URLs, and the configured ones, from now on; answers whether they are others than before.
+    pub(super) fn learn(&self, urls: &[String]) -> bool {
+        let mut list = self.list.write().unwrap_or_else(PoisonError::into_inner);
+        let is_wanted = |url: &String| urls.contains(url) || self.configured.contains(url);
+        let mut members: Vec<EtcdMember> =
+            list.members.iter().filter(|member| is_wanted(&member.address)).cloned().collect();
+        let mut places = list.places;
+        for url in urls {
+            if members.iter().all(|member| member.address != *url)
+                && let Ok(member) = self.connector.member(url, places)
+            {
+                places = places.saturating_add(1);
+                members.push(member);
+            }
+        }
+        let same =
+            members.iter().map(|member| member.place).eq(list.members.iter().map(|member| member.place));
+        if same {
+            return false;
+        }
+        let asked = list.members.get(list.current).map(|member| member.place);
+        let current = members.iter().position(|member| Some(member.place) == asked);
+        // A configured one may be gone for good.
+        let learnt = || members.iter().position(|member| urls.contains(&member.address));
+        let current = current.or_else(learnt).unwrap_or_default();
+        *list = MemberList { members: members.into(), current, places };
+        true
+    }
+
+    /// The member to ask.
+    pub(super) fn current(&self) -> EtcdMember {
+        let list = self.list.read().unwrap_or_else(PoisonError::into_inner);
+        match list.members.get(list.current) {
+            Some(member) => member.clone(),
+            None => unreachable!("there is at least one endpoint, and the current one is one of them"),
         }
     }
 
     /// Switches to another member than the one at `place`, unless somebody has done so already.
     pub(super) fn move_on(&self, place: usize) {
-        let next = place.saturating_add(1).checked_rem(self.members.len()).unwrap_or_default();
-        let moved = self.current.compare_exchange(place, next, Ordering::Relaxed, Ordering::Relaxed);
-        if let (Ok(_), Some(from), Some(to)) = (moved, self.members.get(place), self.members.get(next))
-            && place != next
+        let mut list = self.list.write().unwrap_or_else(PoisonError::into_inner);
+        let next = list.current.saturating_add(1).checked_rem(list.members.len()).unwrap_or_default();
+        let (from, to) = (list.members.get(list.current).cloned(), list.members.get(next).cloned());
+        if let (Some(from), Some(to)) = (from.filter(|from| from.place == place), to)
+            && to.place != place
         {
+            list.current = next;
+            drop(list);
             self.switches.happened(&from.address, &to.address);
         }
     }
@@ -147,8 +173,8 @@ impl Endpoints {
         let (mut lost, mut is_there) = (None, false);
         loop {
             let mut last = CallFault::NotBegun("nothing was asked".to_owned());
-            for _ in &self.members {
-                let (place, member) = self.current();
+            for _ in self.members().iter() {
+                let member = self.current();
                 let left = until.saturating_duration_since(Instant::now());
                 let answer = tokio::time::timeout(most.min(left), call(member.calls.clone()));
                 last = match answer.await {
@@ -159,7 +185,7 @@ impl Endpoints {
                 if !last.may_pass() {
                     return Err(last);
                 }
-                self.move_on(place);
+                self.move_on(member.place);
                 is_there |= !matches!(last, CallFault::NotBegun(_));
                 if matches!(last, CallFault::Lost(_)) {
                     lost = Some(last.clone());
@@ -184,15 +210,15 @@ impl Endpoints {
         let until = Instant::now() + self.deadline;
         loop {
             let (mut last, mut is_there) = (CallFault::NotBegun("nothing was asked".to_owned()), false);
-            for _ in &self.members {
-                let (place, member) = self.current();
+            for _ in self.members().iter() {
+                let member = self.current();
                 last = match tokio::time::timeout_at(until, call(member.calls.clone())).await {
                     Ok(Ok(answer)) => return Ok(answer),
                     Ok(Err(status)) => CallFault::from(status).at(&member.address),
                     Err(_) => CallFault::silent(self.deadline).at(&member.address),
                 };
                 if last.may_pass() {
-                    self.move_on(place);
+                    self.move_on(member.place);
                 }
                 if !last.is_unbegun() {
                     return Err(last);
@@ -206,23 +232,4 @@ impl Endpoints {
             tokio::time::sleep(PAUSE).await;
         }
     }
-}
-
-/// TLS settings. Files are read once: a new certificate needs a new store.
-async fn tls(settings: &EtcdSettings) -> Result<ClientTlsConfig, OpenError> {
-    let mut tls = ClientTlsConfig::new();
-    match &settings.ca_file {
-        Some(file) => tls = tls.ca_certificate(Certificate::from_pem(read(file).await?)),
-        None => tls = tls.with_native_roots(),
-    }
-    if let Some(identity) = &settings.identity {
-        let (cert, key) = (read(&identity.cert_file).await?, read(&identity.key_file).await?);
-        tls = tls.identity(Identity::from_pem(cert, key));
-    }
-    Ok(tls)
-}
-
-async fn read(file: &std::path::Path) -> Result<Vec<u8>, OpenError> {
-    let io = |source| OpenError::Io { path: file.to_owned(), source };
-    tokio::fs::read(file).await.map_err(io)
 }

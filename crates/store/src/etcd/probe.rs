@@ -1,5 +1,6 @@
 //! Monitoring etcd: whether it is one, whether it answers, whether it accepts writes. Owns the texts about it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,27 +9,32 @@ use tokio::time::Instant;
 
 use super::api::generated::maintenance_client::MaintenanceClient;
 use super::api::generated::{StatusRequest, StatusResponse};
-use super::endpoints::EtcdMember;
+use super::connector::EtcdMember;
 use super::fault::CallFault;
+use super::remembered;
 use super::shared::{EtcdClient, FULL};
 use crate::error::OpenError;
 use crate::health::{Condition, Health};
 
 /// Asks every member, and returns the health reported by the first to answer.
-pub(super) async fn open(shared: &EtcdClient) -> Result<Health, OpenError> {
+/// Where none of the configured members answers, those are asked that were remembered.
+pub(super) async fn open(shared: &EtcdClient, file: Option<&Path>) -> Result<Health, OpenError> {
     let members = shared.endpoints.members();
     let most = shared.endpoints.deadline();
     let answers = join_all(members.iter().map(|member| status(member, most))).await;
     let mut health = None;
     let mut refused = None;
-    let mut cluster = None;
-    for (place, (member, answer)) in members.iter().zip(answers).enumerate() {
+    let (mut cluster, mut is_old_one) = (None, false);
+    for (member, answer) in members.iter().zip(answers) {
         let refusal = match answer {
-            Ok(status) if is_old(&status.version) => OpenError::Etcd {
-                endpoint: member.address.clone(),
-                reason: format!("it is of version {:?}", status.version),
-                next: "use etcd 3.4 or later",
-            },
+            Ok(status) if is_old(&status.version) => {
+                is_old_one = true;
+                OpenError::Etcd {
+                    endpoint: member.address.clone(),
+                    reason: format!("it is of version {:?}", status.version),
+                    next: "use etcd 3.4 or later",
+                }
+            }
             Ok(status) => {
                 let found = status.header.map(|header| header.cluster_id);
                 if cluster.is_some() && cluster != Some(found) {
@@ -50,14 +56,44 @@ pub(super) async fn open(shared: &EtcdClient) -> Result<Health, OpenError> {
         if members.len() > 1 {
             tracing::warn!("cannot {refusal}");
         }
-        shared.endpoints.move_on(place);
+        shared.endpoints.move_on(member.place);
         refused.get_or_insert(refusal);
+    }
+    if let Some(id) = cluster.flatten() {
+        shared.cluster.get_or_init(|| id);
     }
     match (health, refused) {
         (Some(health), _) => Ok(health),
-        (None, Some(refused)) => Err(refused),
+        (None, Some(refused)) if is_old_one => Err(refused),
+        (None, Some(refused)) => open_remembered(shared, file).await.ok_or(refused),
         (None, None) => unreachable!("every endpoint answers or is refused, and there is one"),
     }
+}
+
+/// The health as a remembered member reports it; `None` if none answers that is of the same etcd.
+async fn open_remembered(shared: &EtcdClient, file: Option<&Path>) -> Option<Health> {
+    let found = remembered::read(file?, shared.endpoints.configured()).await?;
+    let urls = found.members.iter().filter(|url| shared.endpoints.permits(url) && !shared.endpoints.has(url));
+    let members: Vec<EtcdMember> = urls.filter_map(|url| shared.endpoints.candidate(url)).collect();
+    let most = shared.endpoints.deadline();
+    let answers = join_all(members.iter().map(|member| status(member, most))).await;
+    let is_of =
+        |status: &StatusResponse| status.header.is_some_and(|header| header.cluster_id == found.cluster);
+    let answers = members.iter().zip(answers).filter_map(|(member, answer)| Some((member, answer.ok()?)));
+    let answers: Vec<(&EtcdMember, StatusResponse)> = answers.filter(|(_, status)| is_of(status)).collect();
+    let (_, first) = answers.first()?;
+    let urls: Vec<String> = answers.iter().map(|(member, _)| member.address.clone()).collect();
+    tracing::warn!(
+        members = urls.join(", "),
+        "no configured endpoint of etcd answers: members are used that were learnt before"
+    );
+    shared.cluster.get_or_init(|| found.cluster);
+    shared.endpoints.learn(&urls);
+    // The configured ones come first, and do not answer.
+    while !urls.contains(&shared.endpoints.current().address) {
+        shared.endpoints.move_on(shared.endpoints.current().place);
+    }
+    Some(tell(shared, first, None))
 }
 
 /// Keeps the health up to date until the store is closed.
@@ -68,11 +104,12 @@ pub(super) async fn run(shared: Arc<EtcdClient>, every: Duration) {
             () = shared.closed.cancelled() => return,
             () = tokio::time::sleep(every) => {}
         }
-        let (place, member) = shared.endpoints.current();
-        let answer = match status(member, shared.endpoints.patience()).await {
+        let member = shared.endpoints.current();
+        let answer = match status(&member, shared.endpoints.patience()).await {
             Ok(answer) if answer.leader > 0 => Ok(answer),
             silent_or_alone => {
-                shared.endpoints.move_on(place);
+                shared.endpoints.move_on(member.place);
+                shared.failed.notify_one();
                 any(&shared).await.map_or(silent_or_alone, Ok)
             }
         };
@@ -80,7 +117,7 @@ pub(super) async fn run(shared: Arc<EtcdClient>, every: Duration) {
         let now = match answer {
             Ok(status) => tell(&shared, &status, Some(&before)),
             Err(fault) => {
-                let next = advice(&fault, member);
+                let next = advice(&fault, &member);
                 let reason = format!("{}: {}; {next}", member.address, fault.reason());
                 Health { condition: before.condition.unreachable(reason), ..before.clone() }
             }
@@ -99,12 +136,13 @@ pub(super) async fn run(shared: Arc<EtcdClient>, every: Duration) {
 /// The answer of any member that knows a leader.
 async fn any(shared: &EtcdClient) -> Option<StatusResponse> {
     let most = shared.endpoints.patience();
-    let answers = shared.endpoints.members().iter().map(|member| status(member, most));
+    let members = shared.endpoints.members();
+    let answers = members.iter().map(|member| status(member, most));
     join_all(answers).await.into_iter().filter_map(Result::ok).find(|answer| answer.leader > 0)
 }
 
 /// The status of a member, within `most`.
-async fn status(member: &EtcdMember, most: Duration) -> Result<StatusResponse, CallFault> {
+pub(super) async fn status(member: &EtcdMember, most: Duration) -> Result<StatusResponse, CallFault> {
     let mut client = MaintenanceClient::new(member.calls.clone());
     match tokio::time::timeout(most, client.status(StatusRequest {})).await {
         Ok(Ok(answer)) => Ok(answer.into_inner()),
@@ -144,7 +182,7 @@ fn tell(shared: &EtcdClient, status: &StatusResponse, before: Option<&Health>) -
     Health {
         engine: "etcd",
         version: Some(status.version.clone()),
-        endpoints: shared.endpoints.members().iter().map(|member| member.address.clone()).collect(),
+        endpoints: shared.endpoints.addresses(),
         size_bytes: positive(status.db_size),
         quota_bytes: positive(status.db_size_quota),
         alarms,

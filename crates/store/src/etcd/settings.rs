@@ -32,6 +32,11 @@ pub struct EtcdSettings {
     pub probe_every: Duration,
     /// When history is compacted; `None` leaves that to others. It affects the whole etcd.
     pub compaction: Option<Compaction>,
+    /// How often the members of etcd are read, to be used beside the endpoints; `None` if these alone are used.
+    pub follow_every: Option<Duration>,
+    /// File that remembers these members, for a start at which no endpoint answers; `None` if nothing is remembered. Written only while members
+    /// are followed.
+    pub remembered: Option<PathBuf>,
 }
 
 /// A client certificate.
@@ -74,6 +79,8 @@ impl EtcdSettings {
             deadline: Duration::from_secs(5),
             probe_every: Duration::from_secs(2),
             compaction: Some(Compaction::default()),
+            follow_every: None,
+            remembered: None,
         }
     }
 

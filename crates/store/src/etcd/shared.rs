@@ -1,8 +1,10 @@
 //! What all parts of one etcd store share: the members, the key space, what was learnt from answers.
 
+use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::metadata::MetadataValue;
@@ -17,6 +19,7 @@ use super::api::generated::{
 use super::endpoints::Endpoints;
 use super::fault::CallFault;
 use super::keyspace::{Keyspace, revision_of};
+use super::remembered::{self, Remembered};
 use super::settings::EtcdSettings;
 use crate::entry::Revision;
 use crate::error::{OpenError, StoreError};
@@ -38,6 +41,12 @@ pub(super) struct EtcdClient {
     pub(super) endpoints: Endpoints,
     pub(super) keys: Keyspace,
     pub(super) health: watch::Sender<Health>,
+    /// Id of the etcd, once a member has told it.
+    pub(super) cluster: OnceLock<u64>,
+    /// Notified when a member has failed.
+    pub(super) failed: Notify,
+    /// Where the members are remembered; `None` if they are not.
+    remembers: Option<PathBuf>,
     /// Cancelled when the store is closed.
     pub(super) closed: CancellationToken,
     /// How many entries fitted an answer recently.
@@ -54,11 +63,22 @@ impl EtcdClient {
             endpoints: Endpoints::new(settings).await?,
             keys: Keyspace::new(settings.prefix.clone()),
             health: watch::Sender::new(Health::writable("etcd")),
+            cluster: OnceLock::new(),
+            failed: Notify::new(),
+            remembers: settings.remembered.clone().filter(|_| settings.follow_every.is_some()),
             closed,
             fitting: AtomicUsize::new(FITTING_AT_FIRST),
             newest: AtomicU64::new(0),
             made: AtomicU64::new(0),
         })
+    }
+
+    /// Remembers the members for the next start. That it cannot is no reason to stop.
+    pub(super) async fn remember(&self, remembered: &Remembered) {
+        let Some(file) = &self.remembers else { return };
+        if let Err(error) = remembered::write(file, self.endpoints.configured(), remembered).await {
+            tracing::warn!(path = %file.display(), "cannot remember the members of etcd: {error}");
+        }
     }
 
     pub(super) fn check_open(&self) -> Result<(), StoreError> {
@@ -124,9 +144,7 @@ impl EtcdClient {
             }
             was_writable
         });
-        let addresses: Vec<&str> =
-            self.endpoints.members().iter().map(|member| member.address.as_str()).collect();
-        StoreError::DiskFull { place: format!("etcd at {}", addresses.join(", ")) }
+        StoreError::DiskFull { place: format!("etcd at {}", self.endpoints.addresses().join(", ")) }
     }
 }
 

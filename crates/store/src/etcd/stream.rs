@@ -18,7 +18,7 @@ const MAX_ANSWER_BYTES: usize = 64 << 20;
 
 /// An open stream.
 pub(super) struct WatchStream {
-    /// Index of its member.
+    /// Which member it is at.
     pub(super) place: usize,
     pub(super) requests: mpsc::Sender<WatchRequest>,
     pub(super) answers: Streaming<WatchResponse>,
@@ -41,7 +41,7 @@ pub(super) async fn open(
         fragment: true,
         ..WatchCreateRequest::default()
     };
-    let (place, member) = shared.endpoints.current();
+    let member = shared.endpoints.current();
     let (requests, queue) = mpsc::channel(4);
     let first = WatchRequest { request_union: Some(RequestUnion::CreateRequest(create)) };
     let rest = futures_util::stream::unfold(queue, async |mut queue| Some((queue.recv().await?, queue)));
@@ -51,11 +51,13 @@ pub(super) async fn open(
     let mut client = client.max_decoding_message_size(MAX_ANSWER_BYTES);
     let opened = tokio::time::timeout(shared.endpoints.deadline() / 2, client.watch(all)).await;
     let fault = match opened {
-        Ok(Ok(answers)) => return Ok(WatchStream { place, requests, answers: answers.into_inner() }),
+        Ok(Ok(answers)) => {
+            return Ok(WatchStream { place: member.place, requests, answers: answers.into_inner() });
+        }
         Ok(Err(status)) => CallFault::from(status),
         Err(_) => CallFault::silent(shared.endpoints.deadline() / 2),
     };
-    shared.endpoints.move_on(place);
+    shared.endpoints.move_on(member.place);
     Err(fault.at(&member.address))
 }
 

@@ -47,6 +47,8 @@ pub struct TestEtcd {
 struct Member {
     client_port: u16,
     peer_port: u16,
+    /// Whether it joins others that are there.
+    joins: bool,
     process: Option<Child>,
 }
 
@@ -88,6 +90,7 @@ impl TestEtcd {
             let member = |(client, peer): (&u16, &u16)| Member {
                 client_port: *client,
                 peer_port: *peer,
+                joins: false,
                 process: None,
             };
             let mut etcd = Self { options, members: pairs.map(member).collect(), certificates, dir };
@@ -159,6 +162,45 @@ impl TestEtcd {
     pub fn forget(&mut self, member: usize) {
         self.kill(member);
         std::fs::remove_dir_all(self.data(member)).expect("the test's own directory can be changed");
+    }
+
+    /// Adds a member; answers its index once it is ready.
+    pub async fn grow(&mut self) -> usize {
+        let known = self.settings().endpoints.join(",");
+        let ports = free_ports(2);
+        let [client_port, peer_port] = ports[..] else { unreachable!("there are two") };
+        self.members.push(Member { client_port, peer_port, joins: true, process: None });
+        let member = self.members.len() - 1;
+        let (name, peer) = (self.name(member), format!("--peer-urls=http://127.0.0.1:{peer_port}"));
+        let add = ["--endpoints", &known, "member", "add", &name, &peer];
+        let until = Instant::now() + BOUND;
+        // Refused until the others have been connected for some seconds.
+        while !self.etcdctl(&add).contains("added to cluster") {
+            assert!(Instant::now() < until, "no member could be added within {BOUND:?}");
+            tokio::time::sleep(LOOK).await;
+        }
+        self.restart(member);
+        while !self.is_ready(member).await {
+            assert!(Instant::now() < until, "the new member was not ready within {BOUND:?}");
+            tokio::time::sleep(LOOK).await;
+        }
+        member
+    }
+
+    /// Removes a member from the others, and kills it.
+    pub async fn remove(&mut self, member: usize) {
+        let others = (0..self.members.len()).filter(|other| *other != member);
+        let others = others.map(|other| self.endpoint(other)).collect::<Vec<_>>().join(",");
+        let until = Instant::now() + BOUND;
+        loop {
+            let list = self.etcdctl(&["--endpoints", &others, "member", "list"]);
+            let line = list.lines().find(|line| line.contains(&self.name(member)));
+            let Some(id) = line.and_then(|line| line.split(',').next()) else { break };
+            self.etcdctl(&["--endpoints", &others, "member", "remove", id]);
+            assert!(Instant::now() < until, "the member could not be removed within {BOUND:?}");
+            tokio::time::sleep(LOOK).await;
+        }
+        self.members.get_mut(member).expect("there is such a member").kill();
     }
 
     /// Writes a snapshot of the only member to a file.
@@ -253,7 +295,7 @@ impl TestEtcd {
             "--initial-cluster",
             &cluster.join(","),
             "--initial-cluster-state",
-            "new",
+            if self.member(member).joins { "existing" } else { "new" },
             "--pre-vote",
         ]);
         // Short, so that a test waits little; long enough for a busy machine.

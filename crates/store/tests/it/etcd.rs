@@ -2,6 +2,7 @@
 //! laws count revisions from 0 on and one by one, which etcd does only for whoever has it alone.
 
 mod cut;
+mod followed;
 mod killed;
 mod large;
 mod refusals;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::ignored::Ignored;
 use super::schema;
 use crate::shape::{object, some_object};
+use crate::v1::ensemble::restore::RestoreSpec;
 use crate::v1::ensemble::service::ServiceAgentSpec;
 use crate::v1::ensemble::snapshots::SnapshotSpec;
 use crate::v1::ensemble::{Ensemble, EnsembleMode, EnsembleSize, EnsembleSpec};
@@ -60,6 +61,9 @@ pub struct EnsembleDocument {
     /// When snapshots of its data are taken, and how many are kept. Default: when somebody asks, and 7.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
     pub snapshots: Option<SnapshotSpec>,
+    /// The snapshot that it is founded from. Read when it is created; absent later, it stays as it is. Default: it begins without data.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
+    pub restore: Option<RestoreSpec>,
     /// Reason for the change, recorded in its event; it is not compared.
     #[schema(example = "agreed with the owners of the data")]
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -76,7 +80,16 @@ impl EnsembleDocument {
     pub fn of(ensemble: &core::Ensemble) -> Self {
         let shape = Ensemble::from(ensemble);
         let EnsembleSpec {
-            service, size, filter, spread, failover_after, join_within, mode, snapshots, ..
+            service,
+            size,
+            filter,
+            spread,
+            failover_after,
+            join_within,
+            mode,
+            snapshots,
+            restore,
+            ..
         } = shape.spec();
         Self {
             name: shape.name,
@@ -89,6 +102,7 @@ impl EnsembleDocument {
             join_within,
             mode,
             snapshots,
+            restore,
             ..Self::default()
         }
     }
@@ -105,6 +119,7 @@ impl EnsembleDocument {
             join_within: self.join_within.clone(),
             mode: self.mode,
             snapshots: self.snapshots.clone(),
+            restore: self.restore.clone(),
             reason: self.reason.clone(),
         }
     }

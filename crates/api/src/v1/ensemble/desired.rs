@@ -29,6 +29,10 @@ impl EnsembleSpec {
             let reason = format!("snapshots are there for etcd, and not for {} yet", service.title());
             return Err(ShapeError::at("snapshots.every", reason));
         }
+        if self.restore.is_some() && !service.is_etcd() {
+            let reason = format!("snapshots are there for etcd, and not for {} yet", service.title());
+            return Err(ShapeError::at("restore", reason));
+        }
         let default = match &service {
             core::EnsembleService::Etcd(_)
             | core::EnsembleService::Redis(_)
@@ -45,6 +49,7 @@ impl EnsembleSpec {
             join_within: span("join_within", self.join_within.as_deref(), limits)?,
             mode: self.mode.unwrap_or_default().into(),
             snapshots: self.snapshots.clone().unwrap_or_default().read()?,
+            restore: self.restore.clone().map(TryInto::try_into).transpose()?,
             reason: reason(&self.reason)?,
         })
     }

@@ -10,8 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::orders::MembershipChange;
 use super::osds::StoredOsds;
+pub use super::removal::RemovalReason;
 use super::replication::{MemberRole, StoredPrimary};
 use super::requests::StoredRequests;
+use super::restore::RestoreSpec;
 use super::service::ServiceAgentSpec;
 use super::snapshots::EnsembleSnapshots;
 use crate::shape::{ShapeError, map_from, read, try_map_from};
@@ -36,30 +38,6 @@ words! {
         Leaving = "leaving",
         /// The store does not know it any more, and its node is to stop it.
         Removed = "removed",
-    }
-}
-
-words! {
-    /// Why a member of an ensemble is removed.
-    RemovalReason = core::RemovalReason {
-        /// It was silent for too long.
-        Dead = "dead",
-        /// Its node was decommissioned.
-        Decommissioned = "decommissioned",
-        /// The store itself does not count it any more.
-        NotCounted = "not_counted",
-        /// There are more than are wanted.
-        Surplus = "surplus",
-        /// Its node is drained, and another one has taken its place.
-        Drained = "drained",
-        /// It has not joined in time.
-        NotJoined = "not_joined",
-        /// Its node could not have it.
-        Refused = "refused",
-        /// A person asked for another one in its place.
-        Replaced = "replaced",
-        /// The ensemble was deleted.
-        Deleted = "deleted",
     }
 }
 
@@ -133,6 +111,9 @@ pub struct StoredEnsembleMembers {
     /// Whether a member has ever served.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_bootstrapped: bool,
+    /// The snapshot from which the first of them gets its data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore: Option<RestoreSpec>,
     /// The members, by number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<StoredMember>,
@@ -348,6 +329,7 @@ impl From<&core::EnsembleMembers> for StoredEnsembleMembers {
             service: (&from.service).into(),
             last: from.last.get(),
             is_bootstrapped: from.is_bootstrapped,
+            restore: from.restore.as_ref().map(Into::into),
             members: from.members.iter().map(|(number, member)| StoredMember::of(*number, member)).collect(),
             former_ids: from.former_ids.clone(),
             refused: from.refused.iter().map(StoredRefusal::of).collect(),
@@ -378,6 +360,7 @@ impl TryFrom<StoredEnsembleMembers> for core::EnsembleMembers {
             service: from.service.read()?,
             last: MemberNumber::new(from.last),
             is_bootstrapped: from.is_bootstrapped,
+            restore: from.restore.map(TryInto::try_into).transpose()?,
             members: try_map_from(members)?,
             former_ids: from.former_ids,
             refused: try_map_from(refused)?,

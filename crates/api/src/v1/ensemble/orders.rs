@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::osd_orders::StoreOsdsOrder;
 use super::replication::ReplicationOrder;
+use super::restore::RestoreSpec;
 use super::service::ServiceAgentSpec;
 use super::snapshots::SnapshotOrder;
 use crate::shape::ShapeError;
@@ -55,6 +56,9 @@ pub struct MemberOrder {
     pub service: ServiceAgentSpec,
     /// What is to become of the member.
     pub task: MemberTask,
+    /// With `prepare` and `first`: the snapshot that it gets its data from; absent if it begins without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore: Option<RestoreSpec>,
     /// With `join`: the members that the store named when it was added, by number their peer URLs, with its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub join: BTreeMap<u64, String>,
@@ -109,6 +113,7 @@ impl From<&core::MemberOrder> for MemberOrder {
             identity: from.identity.clone(),
             service: (&from.service).into(),
             task,
+            restore: from.restore.as_ref().map(Into::into),
             join: join.map(|(number, url)| (number.get(), url.clone())).collect(),
             change: from.change.as_ref().map(Into::into),
             replication: from.replication.as_ref().map(Into::into),
@@ -136,6 +141,7 @@ impl TryFrom<MemberOrder> for core::MemberOrder {
             identity: from.identity,
             service: from.service.read()?,
             task,
+            restore: from.restore.map(TryInto::try_into).transpose()?,
             change: from.change.map(TryInto::try_into).transpose()?,
             replication: from.replication.map(TryInto::try_into).transpose()?,
             tells_position: from.tells_position,

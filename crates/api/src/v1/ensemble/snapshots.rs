@@ -1,5 +1,6 @@
 //! Snapshots of the data of ensembles: settings, requests, orders, reports, answers and what is stored of them.
 
+use bellwether_core::records::ensemble_members::EnsembleMembers;
 use bellwether_core::records::ensemble_snapshots as core;
 use bellwether_core::words::counter::{MemberNumber, SnapshotNumber};
 use bellwether_core::words::time::{Span, Timestamp};
@@ -85,6 +86,10 @@ pub struct OrderedSnapshot {
 pub struct TakenSnapshot {
     /// Which one it is.
     pub id: SnapshotId,
+    /// Name among the snapshots of all ensembles, as a restore names it; only in answers.
+    #[schema(example = "store-19ab0c3d4e5-3-19ab0c3f000")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
     /// Name of the node that it lies on.
     pub node: String,
     /// What is in it.
@@ -156,6 +161,16 @@ impl SnapshotSpec {
 }
 
 impl EnsembleSnapshots {
+    /// The snapshots of an ensemble, with their names.
+    #[must_use]
+    pub fn named(members: &EnsembleMembers) -> Self {
+        let mut named = Self::from(&members.snapshots);
+        for (shape, taken) in named.taken.iter_mut().zip(&members.snapshots.taken) {
+            shape.name = members.snapshot_name(taken.id).to_string();
+        }
+        named
+    }
+
     /// Whether none was ever asked for or taken.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -199,6 +214,7 @@ impl From<&core::EnsembleSnapshots> for EnsembleSnapshots {
     fn from(from: &core::EnsembleSnapshots) -> Self {
         let taken = |taken: &core::TakenSnapshot| TakenSnapshot {
             id: taken.id.into(),
+            name: String::new(),
             node: taken.node.to_string(),
             content: (&taken.content).into(),
         };

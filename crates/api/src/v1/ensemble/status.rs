@@ -18,6 +18,8 @@ words! {
     EnsembleAction {
         /// A new member joins.
         Add = "add",
+        /// The first member is founded from a snapshot.
+        Restore = "restore",
         /// A member that was ordered before joins.
         Join = "join",
         /// A member is removed.
@@ -107,7 +109,7 @@ impl EnsembleStatus {
     #[must_use]
     pub fn of(wanted: usize, members: Option<&core::EnsembleMembers>, fleet: &Fleet) -> Self {
         let requests = members.map(RequestedChange::all).unwrap_or_default();
-        let snapshots = members.map(|members| EnsembleSnapshots::from(&members.snapshots));
+        let snapshots = members.map(EnsembleSnapshots::named);
         let all = members.into_iter().flat_map(|of| of.members.iter().map(move |member| (of, member)));
         let shape = |(of, (number, member)): (&core::EnsembleMembers, (&MemberNumber, &core::Member))| {
             EnsembleMember::of(*number, member, health(fleet, of, *number))
@@ -165,6 +167,7 @@ impl From<&PlannedStep> for EnsembleStep {
     fn from(from: &PlannedStep) -> Self {
         let (action, member, node) = match from {
             PlannedStep::Add(member, node) => (EnsembleAction::Add, member, node),
+            PlannedStep::Restore(member, node, _) => (EnsembleAction::Restore, member, node),
             PlannedStep::Join(member, node) => (EnsembleAction::Join, member, node),
             PlannedStep::Remove(member, node, _) => (EnsembleAction::Remove, member, node),
             PlannedStep::Leave(member, node) => (EnsembleAction::Leave, member, node),

@@ -8,15 +8,19 @@ use bellwether_api::client::{Access, CallError, Client, Identity};
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 use bellwether_server::config::Config;
+use bellwether_server::config::etcd::Etcd;
 use bellwether_server::pki::expires;
 use tokio::net::TcpStream;
 
 use super::connection::unready;
-use super::finding::Finding;
+use super::finding::{Finding, FindingState};
 use super::machine;
 
 /// When the end of the authority's certificate is near: every node has to join again after it.
 const SOON: Span = Span::from_secs(180 * 86_400);
+
+/// What is found of etcd.
+const CHECK_ETCD: &str = "server/etcd";
 
 /// Longest time for a connection to an endpoint of etcd.
 const CONNECT: Duration = Duration::from_secs(3);
@@ -56,8 +60,8 @@ pub(super) async fn look(path: &Path, findings: &mut Vec<Finding>) {
     });
     findings.push(clock(config.clock_synchronized_file.as_deref()));
     findings.push(port(&config, ca).await);
-    for endpoint in config.etcd.iter().flat_map(|etcd| &etcd.endpoints) {
-        findings.push(reachable(endpoint).await);
+    if let Some(etcd) = &config.etcd {
+        findings.extend(members(etcd, &config.data_dir).await);
     }
 }
 
@@ -113,9 +117,38 @@ async fn own_server(config: &Config, ca: String) -> Result<(), CallError> {
     Client::new(&Access { server, ca: Some(ca), identity: Identity::Nobody })?.ready().await
 }
 
+/// Whether the endpoints of etcd take connections, and the members that the server has learnt beside them.
+async fn members(etcd: &Etcd, data_dir: &Path) -> Vec<Finding> {
+    let learnt = etcd.learnt(data_dir).await;
+    let (mut findings, mut others) = (Vec::new(), Vec::new());
+    for endpoint in &etcd.endpoints {
+        findings.push((endpoint, reachable(endpoint).await));
+    }
+    for member in learnt.iter().filter(|member| !etcd.endpoints.contains(member)) {
+        let finding = reachable(member).await;
+        others.push(if finding.state == FindingState::Ok {
+            Finding::ok(CHECK_ETCD, format!("{member}, which the server has learnt, takes connections"))
+        } else {
+            Finding { state: FindingState::Warning, ..finding }
+        });
+    }
+    let is_served = others.iter().any(|finding| finding.state == FindingState::Ok);
+    let of_configured = findings.into_iter().map(|(endpoint, finding)| match finding.state {
+        FindingState::Failed if is_served => Finding::warning(
+            CHECK_ETCD,
+            format!(
+                "{endpoint} takes no connections: the server uses members of its etcd that it has learnt"
+            ),
+            "name those in [etcd] endpoints, if that member is gone for good",
+        ),
+        FindingState::Ok | FindingState::Warning | FindingState::Failed => finding,
+    });
+    of_configured.chain(others).collect()
+}
+
 /// Whether an endpoint of etcd takes connections. How it is, the server says once it runs.
 async fn reachable(endpoint: &str) -> Finding {
-    let check = "server/etcd";
+    let check = CHECK_ETCD;
     let address = endpoint.split_once("://").map_or(endpoint, |(_, address)| address).trim_end_matches('/');
     let reason = match tokio::time::timeout(CONNECT, TcpStream::connect(address)).await {
         Ok(Ok(_)) => return Finding::ok(check, format!("{endpoint} takes connections")),
@@ -131,8 +164,35 @@ async fn reachable(endpoint: &str) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::FindingState;
     use super::*;
+
+    #[tokio::test]
+    async fn an_endpoint_that_is_gone_is_a_warning_while_a_member_that_was_learnt_is_there() {
+        let (there, gone) =
+            (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+        let [there_url, gone_url] = [&there, &gone].map(|of| format!("http://{}", of.local_addr().unwrap()));
+        drop(gone);
+        let etcd = Etcd {
+            endpoints: vec![gone_url.clone()],
+            prefix: "/bellwether".to_owned(),
+            ca_file: None,
+            identity: None,
+            call_timeout: None,
+            follow_members: true,
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let states = async |etcd: &Etcd| {
+            members(etcd, dir.path()).await.iter().map(|finding| finding.state).collect::<Vec<_>>()
+        };
+        assert_eq!(states(&etcd).await, [FindingState::Failed]);
+        let learnt = format!("cluster 1f\nconfigured {gone_url}\nmember {gone_url}\nmember {there_url}\n");
+        std::fs::write(dir.path().join("etcd-members"), learnt).unwrap();
+        assert_eq!(states(&etcd).await, [FindingState::Warning, FindingState::Ok]);
+        drop(there);
+        assert_eq!(states(&etcd).await, [FindingState::Failed, FindingState::Warning]);
+        let alone = Etcd { follow_members: false, ..etcd };
+        assert_eq!(states(&alone).await, [FindingState::Failed]);
+    }
 
     #[tokio::test]
     async fn an_endpoint_is_reachable_while_something_listens() {

@@ -66,6 +66,8 @@ pub(in crate::commands) fn sheet(ensemble: &Ensemble) -> String {
         lines.extend(ceph.replicas.map(|number| format!("replicas        {number} by default")));
     }
     let min_replicas = service.redis.as_ref().and_then(|redis| redis.min_replicas_to_write);
+    let restored = ensemble.restore.as_ref();
+    lines.extend(restored.map(|from| format!("founded from    {} on node {}", from.snapshot, from.node)));
     lines.extend(min_replicas.map(|number| format!("min replicas    {number} to write")));
     lines.push(String::new());
     lines.extend(planned(ensemble));

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use bellwether_api::v1::ensemble::snapshots::{EnsembleSnapshots, SnapshotSpec, TakeSnapshot};
+use bellwether_api::v1::ensemble::snapshots::{EnsembleSnapshots, SnapshotSpec, TakeSnapshot, TakenSnapshot};
+use bellwether_api::v1::ensemble::status::EnsembleStatus;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -73,11 +74,12 @@ fn sheet(name: &str, snapshots: &EnsembleSnapshots) -> String {
             taken.node.clone(),
             taken.content.bytes.to_string(),
             taken.content.revision.to_string(),
+            taken.name.clone(),
         ]
     });
     let mut lines = vec![match snapshots.taken.is_empty() {
         true => format!("no snapshots; take one with: bellwether ensemble snapshot {name}"),
-        false => table(&["number", "taken", "node", "bytes", "revision"], rows),
+        false => table(&["number", "taken", "node", "bytes", "revision", "name"], rows),
     }];
     if let Some(ordered) = &snapshots.ordered {
         lines.push(format!("member {} takes snapshot {}", ordered.by, ordered.id.number));
@@ -90,6 +92,13 @@ fn sheet(name: &str, snapshots: &EnsembleSnapshots) -> String {
         lines.push(format!("snapshot {} failed on node {node}, {at}: {reason}", failure.id.number));
     }
     lines.join("\n")
+}
+
+/// Where the snapshots stay of an ensemble that is deleted, line by line.
+pub(super) fn left_behind(status: Option<&EnsembleStatus>) -> Vec<String> {
+    let taken = status.and_then(|status| status.snapshots.as_ref()).into_iter().flat_map(|all| &all.taken);
+    let line = |taken: &TakenSnapshot| format!("snapshot {} stays on node {}", taken.name, taken.node);
+    taken.map(line).collect()
 }
 
 /// The settings after a change of them.

@@ -53,11 +53,15 @@ fn refusal(fleet: &Fleet, ensemble: &Ensemble, node: &Node) -> Option<String> {
         PresenceState::Up => {}
     }
     let is_independent = matches!(ensemble.service, EnsembleService::Independent(_));
+    let restores = ensemble.restore.as_ref().is_some_and(|source| source.node == *name);
     let unsupported = || {
         match fleet.reports.get(name).map(|kept| &kept.value) {
         None => Some("its agent has not reported yet".to_string()),
         Some(report) if is_independent && !report.features.has(Feature::IndependentMembers) => {
             Some(format!("its agent does not know {} yet, or runs no members: upgrade it, or add [ensembles] to its configuration", ensemble.service.as_str()))
+        }
+        Some(report) if restores && !report.features.has(Feature::Restores) => {
+            Some("its agent cannot restore snapshots yet: upgrade it".to_string())
         }
         Some(report) if report.features.has(Feature::Ensembles) => None,
         Some(_) => Some("its agent runs no members: its configuration has no section [ensembles], or it is of an older release".to_string()),
@@ -90,6 +94,24 @@ pub fn without_refusing<'a>(
         removed.chain(refused).filter(|(node, _)| places.contains_key(*node)).collect::<Vec<_>>()
     {
         places.to_mut().entry(node.clone()).or_default().refusal.get_or_insert(reason);
+    }
+    places
+}
+
+/// The nodes, of which only the one with the snapshot may have the first member of an ensemble that is founded from one.
+#[must_use]
+pub fn with_snapshot<'a>(
+    places: Cow<'a, CandidateNodes>,
+    members: &EnsembleMembers,
+) -> Cow<'a, CandidateNodes> {
+    let Some(source) = members.restore.as_ref().filter(|_| !members.is_bootstrapped) else { return places };
+    let mut places = places;
+    for (node, place) in places.to_mut() {
+        if *node != source.node {
+            let reason =
+                || format!("the first member is founded on node {}, which has the snapshot", source.node);
+            place.refusal.get_or_insert_with(reason);
+        }
     }
     places
 }

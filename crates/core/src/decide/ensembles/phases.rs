@@ -80,8 +80,8 @@ impl EnsembleSight<'_> {
                 let id = member.store_id.clone()?;
                 let (_, list) = self.executor(members, None)?;
                 list.members.get(&id).filter(|entry| entry.votes)?;
-                // Whoever is let in by itself is listed before it has taken part in a quorum.
-                if members.service.admits_by_itself() && state != Some(MemberState::Working) {
+                // It is listed before it has taken part in a quorum, and would count as one that does not work: the first to go.
+                if state != Some(MemberState::Working) {
                     return None;
                 }
                 Some(self.votes(member, id))

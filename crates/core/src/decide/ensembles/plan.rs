@@ -17,7 +17,7 @@ use self::step::MAX_STEPS;
 pub use self::step::PlannedStep;
 use self::waits::{no_room, replaced};
 use super::EnsembleSight;
-use super::candidates::{candidates, without_refusing};
+use super::candidates::{candidates, with_snapshot, without_refusing};
 use super::osds::OsdsSight;
 use super::replace;
 use super::verdict::nodes;
@@ -28,6 +28,7 @@ use crate::decide::placement::quorum::{
 };
 use crate::records::ensemble::{Ensemble, EnsembleMode, EnsembleService};
 use crate::records::ensemble_members::{EnsembleMembers, RemovalReason};
+use crate::records::ensemble_restore::RestoreSource;
 use crate::records::freeze::Freeze;
 use crate::records::member::{KnownMember, MemberReport};
 use crate::records::node::PresenceState;
@@ -59,7 +60,10 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
     if let Some(members) = members {
         places = without_refusing(&places, members).into_owned();
     }
-    let none = EnsembleMembers::none(ensemble.name.clone(), ensemble.service.clone(), now);
+    let none = EnsembleMembers {
+        restore: ensemble.restore.clone(),
+        ..EnsembleMembers::none(ensemble.name.clone(), ensemble.service.clone(), now)
+    };
     let of = members.unwrap_or(&none);
     // As their nodes were heard of last, whoever listened.
     let (nodes, listening_since) = (nodes(fleet, of), Timestamp::EPOCH);
@@ -85,12 +89,14 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
         let waiting = format!("{}: no member is changed", stop.line());
         return EnsemblePlan { wanted, steps: Vec::new(), waiting: Some(waiting), refusals };
     }
+    let unfounded = founded_on(of).and_then(|source| waits::unfounded(source, &places, !voters.is_empty()));
     let (mut steps, mut waiting) = match &ensemble.service {
         EnsembleService::Etcd(_) | EnsembleService::Ceph(_) => {
             let reason = |number, reason| replace::reason(of, number, reason);
             let spec = QuorumSpec::of(ensemble);
-            let (steps, end) = play(&spec, places, (voters, of.last), (now, reason));
-            (steps, end.and_then(|wait| describe(&wait, members, matching, now)))
+            let (steps, end) = play(&spec, (places, of), voters, (now, reason));
+            let described = end.and_then(|wait| describe(&wait, members, matching, now));
+            (steps, unfounded.or(described))
         }
         EnsembleService::Redis(redis) => primaries::steps(&sight, *redis, &places),
         EnsembleService::Independent(_) => independents::steps(&sight, &places),
@@ -105,18 +111,28 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
 /// The changes until nothing is to be changed, or something is waited for that is not a change under way.
 fn play(
     spec: &QuorumSpec,
-    mut places: CandidateNodes,
-    (mut voters, mut last): (Voters, MemberNumber),
+    (mut places, of): (CandidateNodes, &EnsembleMembers),
+    mut voters: Voters,
     (now, named): (Timestamp, impl Fn(MemberNumber, RemovalReason) -> RemovalReason),
 ) -> (Vec<PlannedStep>, Option<QuorumWait>) {
-    let mut steps = Vec::new();
+    let (mut steps, mut last) = (Vec::new(), of.last);
     while steps.len() < MAX_STEPS {
-        match next_step(spec, &places, &voters, now) {
+        let works = voters.values().any(|voter| voter.state == VoterState::Working);
+        let source = founded_on(of).filter(|_| !works);
+        let open = match source {
+            Some(_) => with_snapshot(Cow::Borrowed(&places), of),
+            None => Cow::Borrowed(&places),
+        };
+        let step = next_step(spec, &open, &voters, now);
+        let founds = |number, node| {
+            source.map(|source| PlannedStep::Restore(number, node, source.snapshot.to_string()))
+        };
+        match step {
             QuorumStep::Rest => return (steps, None),
             QuorumStep::Add(node) => {
                 last = last.next();
                 voters.insert(last, Voter { node: node.clone(), state: VoterState::Working });
-                steps.push(PlannedStep::Add(last, node));
+                steps.push(founds(last, node.clone()).unwrap_or(PlannedStep::Add(last, node)));
             }
             QuorumStep::Remove(number, reason) => {
                 let reason = named(number, reason);
@@ -132,7 +148,8 @@ fn play(
             QuorumStep::Wait(QuorumWait::Joining(number)) => {
                 let Some(voter) = voters.get_mut(&number) else { break };
                 voter.state = VoterState::Working;
-                steps.push(PlannedStep::Join(number, voter.node.clone()));
+                let node = voter.node.clone();
+                steps.push(founds(number, node.clone()).unwrap_or(PlannedStep::Join(number, node)));
             }
             QuorumStep::Wait(QuorumWait::Leaving(number)) => {
                 let Some(voter) = voters.remove(&number) else { break };
@@ -142,6 +159,11 @@ fn play(
         }
     }
     (steps, None)
+}
+
+/// The snapshot that an ensemble is yet to be founded from.
+fn founded_on(members: &EnsembleMembers) -> Option<&RestoreSource> {
+    members.restore.as_ref().filter(|_| !members.is_bootstrapped)
 }
 
 /// What its node reported last of a member, and not of another one that it had.

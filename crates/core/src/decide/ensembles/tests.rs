@@ -3,6 +3,7 @@ mod model;
 mod redis;
 mod replace;
 mod restart;
+mod restore;
 mod snapshots;
 
 use std::collections::BTreeSet;

@@ -53,6 +53,7 @@ fn managed(
     let mut members = recorded.cloned().unwrap_or_else(none);
     if members.members.is_empty() {
         members.service = ensemble.service.clone();
+        members.restore.clone_from(&ensemble.restore);
     }
     let nodes = nodes(fleet, &members);
     let sight = EnsembleSight {

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::records::ensemble::{CephSettings, EnsembleService, EtcdSettings};
+use crate::records::ensemble_restore::RestoreSource;
 use crate::records::ensemble_snapshots::SnapshotOrder;
 
 fn ensemble() -> EnsembleName {
@@ -22,6 +23,7 @@ fn order(number: u64, task: MemberTask) -> MemberOrder {
         identity: "db-1".into(),
         service,
         task,
+        restore: None,
         change: None,
         replication: None,
         tells_position: false,
@@ -84,6 +86,10 @@ impl Node {
     }
 }
 
+fn source() -> RestoreSource {
+    RestoreSource { node: "n-3".parse().unwrap(), snapshot: "db-1-1-1".parse().unwrap() }
+}
+
 fn ended(code: Option<i32>, is_due: bool) -> MemberProcess {
     MemberProcess::Ended { code, summary: "exit code 1".into(), is_due }
 }
@@ -119,6 +125,26 @@ fn a_member_whose_data_are_gone_is_not_started_whatever_the_order_says() {
         node.directory = MemberDirectory::Absent;
         assert!(node.reason(MemberState::Failed).contains("its data are gone"), "{start:?}");
     }
+}
+
+#[test]
+fn the_first_member_of_a_restored_ensemble_gets_its_data_once_before_it_is_started() {
+    let mut node = Node::with(MemberTask::Prepare, MemberData::Unused);
+    node.order.restore = Some(source());
+    assert_eq!(node.reason(MemberState::Prepared), "");
+    node.lack = Some("a whole snapshot".into());
+    assert!(node.reason(MemberState::Refused).contains("waits for a whole snapshot"));
+    node.order.task = MemberTask::Run(MemberStart::First);
+    assert!(node.reason(MemberState::Failed).contains("waits for a whole snapshot"));
+    node.lack = None;
+    assert_eq!(node.plan(), MemberStep::Restore);
+    // What was restored, and what it has written since, stays.
+    node.directory = MemberDirectory::Claimed(key(3), MemberData::Present);
+    assert_eq!(node.plan(), MemberStep::Ask);
+    node.standing = Standing::Alone;
+    assert_eq!(node.plan(), MemberStep::Start(StartWith::Data));
+    node.directory = MemberDirectory::Claimed(key(3), MemberData::Lost);
+    assert!(node.reason(MemberState::Failed).contains("its data are gone"));
 }
 
 #[test]
@@ -210,7 +236,7 @@ enum Act {
 
 fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
-        4 => (1_u64..5, 0_u8..5).prop_map(|(number, task)| Act::Order(number, task)),
+        4 => (1_u64..5, 0_u8..6).prop_map(|(number, task)| Act::Order(number, task)),
         8 => (0_usize..8).prop_map(Act::Work),
         1 => Just(Act::WipeData),
         1 => Just(Act::WipeDirectory),
@@ -248,6 +274,13 @@ impl Played {
             }
             MemberStep::NoteLeft => node.noted = Some(NotedMember { key: own, has_left: true }),
             MemberStep::Ask => node.standing = Standing::Listed,
+            MemberStep::Restore => {
+                let MemberDirectory::Claimed(key, data) = &mut node.directory else { panic!("no directory") };
+                assert_eq!((&*key, *data), (&own, MemberData::Unused));
+                assert!(!matches!(node.process, MemberProcess::Running(_)), "it runs");
+                assert!(self.had_data.insert(own), "what it has acknowledged is overwritten");
+                *data = MemberData::Present;
+            }
             MemberStep::Start(with) => {
                 let MemberDirectory::Claimed(key, data) = &mut node.directory else { panic!("no directory") };
                 assert_eq!(*key, own);
@@ -265,14 +298,16 @@ impl Played {
     fn act(&mut self, act: &Act) {
         match act {
             Act::Order(number, task) => {
+                let is_restored = *task == 5;
                 let task = match task {
                     0 => MemberTask::Prepare,
-                    1 => MemberTask::Run(MemberStart::First),
+                    1 | 5 => MemberTask::Run(MemberStart::First),
                     2 => MemberTask::Run(join(&[1, *number])),
                     3 => MemberTask::Run(MemberStart::Again),
                     _ => MemberTask::Leave,
                 };
-                self.node.order = order(*number, task);
+                let restore = Some(source()).filter(|_| is_restored);
+                self.node.order = MemberOrder { restore, ..order(*number, task) };
             }
             Act::Work(steps) => {
                 for _ in 0..*steps {

@@ -163,6 +163,7 @@ mod tests {
             join_within: JOIN_WITHIN,
             mode: EnsembleMode::Managed,
             snapshots: crate::records::ensemble_snapshots::SnapshotPolicy::default(),
+            restore: None,
             labels: Labels::default(),
             annotation: Annotation::of("ann".parse().unwrap(), Timestamp::EPOCH),
         }

@@ -190,7 +190,8 @@ impl Fleet {
             | Feature::Conditions
             | Feature::Undo
             | Feature::Ensembles
-            | Feature::IndependentMembers => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
+            | Feature::IndependentMembers
+            | Feature::Restores => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
         })
     }
 

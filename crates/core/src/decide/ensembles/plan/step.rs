@@ -15,6 +15,8 @@ pub(super) const MAX_STEPS: usize = 32;
 pub enum PlannedStep {
     /// A new member joins, on this node.
     Add(MemberNumber, NodeName),
+    /// The first member is founded from a snapshot, on this node.
+    Restore(MemberNumber, NodeName, String),
     /// A member that was ordered before joins.
     Join(MemberNumber, NodeName),
     /// A member is removed.
@@ -45,6 +47,9 @@ impl PlannedStep {
     pub fn line(&self) -> String {
         match self {
             Self::Add(number, node) => format!("member {number} is added on node {node}"),
+            Self::Restore(number, node, snapshot) => {
+                format!("member {number} is founded on node {node} from snapshot {snapshot}")
+            }
             Self::Join(number, node) => format!("member {number} on node {node} joins, as was ordered"),
             Self::TakeDevice(number, node, serial) => {
                 format!("OSD {number} is made of device {serial} on node {node}, which is overwritten")

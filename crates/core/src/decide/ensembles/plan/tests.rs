@@ -8,6 +8,7 @@ use crate::records::ensemble::{
     JOIN_WITHIN,
 };
 use crate::records::ensemble_members::{Member, MemberPhase};
+use crate::records::ensemble_restore::RestoreSource;
 use crate::records::key::Record;
 use crate::records::member::{MemberReport, MemberState, NodeMembers};
 use crate::records::node::PresenceState;
@@ -95,6 +96,8 @@ impl Site {
     /// The members 1 and so on vote on the nodes of these numbers.
     fn voting(&mut self, ensemble: &Ensemble, nodes: &[u64]) {
         let mut members = EnsembleMembers::none(ensemble.name.clone(), ensemble.service.clone(), NOW);
+        members.is_bootstrapped = ensemble.restore.is_some();
+        members.restore.clone_from(&ensemble.restore);
         for node in nodes {
             members.last = members.last.next();
             let member = Member {
@@ -155,6 +158,7 @@ fn store(size: EnsembleSize) -> Ensemble {
         join_within: JOIN_WITHIN,
         mode: EnsembleMode::Managed,
         snapshots: crate::records::ensemble_snapshots::SnapshotPolicy::default(),
+        restore: None,
         labels: Labels::default(),
         annotation: by(),
     }
@@ -303,4 +307,26 @@ fn the_plan_of_a_replacement_says_that_the_new_member_joins_first() {
             "member 4 is added on node db-4"
         ]
     );
+}
+
+#[test]
+fn an_ensemble_from_a_snapshot_is_founded_on_its_node_and_grows_elsewhere() {
+    let mut site = Site::new(6);
+    let restore = RestoreSource { node: name(5), snapshot: "old-1f-2-2a".parse().unwrap() };
+    let ensemble = Ensemble { restore: Some(restore), ..store(EnsembleSize::Number(3)) };
+    let plan = site.plan(&ensemble);
+    let waiting = plan.waiting.unwrap();
+    assert!(waiting.contains("snapshot old-1f-2-2a on node db-5: its agent cannot restore"), "{waiting}");
+    site.report(5, [Feature::Ensembles, Feature::Restores].into_iter().collect());
+    let plan = site.plan(&ensemble);
+    assert_eq!(lines(&plan)[0], "member 1 is founded on node db-5 from snapshot old-1f-2-2a");
+    assert_eq!((plan.steps.len(), plan.waiting.as_deref()), (3, None));
+    assert!(matches!(&plan.steps[1], PlannedStep::Add(_, node) if *node != name(5)), "{:?}", lines(&plan));
+    // Once it serves, it is as any other one.
+    site.voting(&ensemble, &[5]);
+    assert!(lines(&site.plan(&ensemble)).iter().all(|line| line.contains("is added on node")));
+    let elsewhere = RestoreSource { node: name(9), snapshot: "old-1f-2-2a".parse().unwrap() };
+    let elsewhere = Ensemble { name: "new".parse().unwrap(), restore: Some(elsewhere), ..ensemble };
+    let plan = site.plan(&elsewhere);
+    assert!(plan.steps.is_empty() && plan.waiting.unwrap().contains("there is no such node"));
 }

@@ -5,8 +5,10 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::step::are;
+use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::primary::{PrimaryWait, QUIET};
 use crate::records::ensemble_members::EnsembleMembers;
+use crate::records::ensemble_restore::RestoreSource;
 use crate::words::counter::MemberNumber;
 use crate::words::time::Timestamp;
 
@@ -73,6 +75,17 @@ pub(super) fn describe(
 pub(super) fn no_room(matching: usize, missing: usize) -> String {
     let none = if matching == 0 { "no node matches its filter" } else { "no node may have another member" };
     format!("{none}, and {missing} more {} needed", are(missing))
+}
+
+/// Why the node with the snapshot that an ensemble is founded from cannot have its first member; `None` if it may, or has it.
+pub(super) fn unfounded(source: &RestoreSource, places: &CandidateNodes, has_any: bool) -> Option<String> {
+    let reason = match places.get(&source.node) {
+        _ if has_any => return None,
+        None => "there is no such node",
+        Some(place) if !place.matches => "its filter does not match that node",
+        Some(place) => place.refusal.as_deref()?,
+    };
+    Some(format!("it is to be founded from {}: {reason}", source.describe()))
 }
 
 /// That a member does not work, and when another one takes its place.

@@ -77,6 +77,7 @@ impl Site {
             join_within: Span::from_secs(60),
             mode: EnsembleMode::Managed,
             snapshots: crate::records::ensemble_snapshots::SnapshotPolicy::default(),
+            restore: None,
             labels: crate::words::label::Labels::default(),
             annotation: Annotation::of("ann".parse().unwrap(), Timestamp::EPOCH),
         };

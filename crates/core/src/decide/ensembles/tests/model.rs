@@ -107,7 +107,7 @@ impl Installation {
         let ensemble = Ensemble {
             name: "db".parse().unwrap(),
             revision: EnsembleRevision::new(1),
-            service,
+            service: service.clone(),
             size,
             filter: Selector::all(),
             spread: None,
@@ -115,15 +115,12 @@ impl Installation {
             join_within: Span::from_secs(60),
             mode: EnsembleMode::Managed,
             snapshots: crate::records::ensemble_snapshots::SnapshotPolicy::default(),
+            restore: None,
             labels: crate::words::label::Labels::default(),
             annotation,
         };
         Self {
-            members: EnsembleMembers::none(
-                ensemble.name.clone(),
-                ensemble.service.clone(),
-                Timestamp::from_millis(1),
-            ),
+            members: EnsembleMembers::none(ensemble.name.clone(), service, Timestamp::from_millis(1)),
             store: Store { admits_by_itself: ensemble.service.admits_by_itself(), ..Store::default() },
             ensemble,
             bootstraps: 0,

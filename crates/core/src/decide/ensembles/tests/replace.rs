@@ -4,7 +4,7 @@ use super::model::{Act, Installation};
 use crate::decide::ensembles::EnsembleStep;
 use crate::decide::placement::quorum::{QuorumStep, QuorumWait};
 use crate::records::ensemble::EnsembleSize;
-use crate::records::ensemble_members::RemovalReason;
+use crate::records::ensemble_members::{MemberPhase, RemovalReason};
 use crate::words::name::NodeName;
 use crate::words::time::Span;
 
@@ -80,4 +80,30 @@ fn with_no_other_node_a_member_that_works_stays() {
     assert_eq!(installation.members, before);
     let step = installation.decide().step;
     assert_eq!(step, EnsembleStep::Quorum(QuorumStep::Wait(QuorumWait::NoRoom { missing: 1 })));
+}
+
+#[test]
+fn a_new_member_that_votes_and_has_not_said_that_it_works_is_not_the_one_that_leaves() {
+    let (mut installation, node) = settled(4, 3);
+    installation.ask_for_another(&node);
+    let joining = |installation: &Installation| {
+        let mut members = installation.members.members.iter();
+        let found = members.find(|(_, member)| matches!(member.phase, MemberPhase::Joining(_)));
+        found.map(|(number, member)| (*number, member.node.clone()))
+    };
+    while joining(&installation).is_none() {
+        installation.pass(1);
+    }
+    let (number, new) = joining(&installation).unwrap();
+    let index = (0..4).find(|index| installation.name(*index) == new).unwrap();
+    // Another member tells of it before its own node does.
+    installation.act(&Act::Stale(index));
+    installation.pass(5);
+    assert_eq!(installation.store.voters(), 4);
+    let last = installation.members.last;
+    installation.act(&Act::Stale(index));
+    installation.settle();
+    assert_eq!((installation.members.last, installation.store.voters()), (last, 3));
+    assert!(installation.members.members.contains_key(&number), "{:?}", installation.members);
+    assert!(installation.members.of_node(&node).is_none());
 }

@@ -80,6 +80,7 @@ impl Site {
             join_within: JOIN_WITHIN,
             mode: EnsembleMode::Managed,
             snapshots: crate::records::ensemble_snapshots::SnapshotPolicy::default(),
+            restore: None,
             labels: Labels::default(),
             annotation: Annotation::of("ann".parse().unwrap(), NOW),
         };

@@ -101,6 +101,7 @@ impl Machines {
             filter: Selector::all(),
             spread: None,
             snapshots: SnapshotPolicy::default(),
+            restore: None,
             failover_after: Span::from_secs(30),
             join_within: Span::from_secs(60),
             mode: EnsembleMode::Managed,

@@ -1,0 +1,64 @@
+//! What is looked at before the next step of a member.
+
+use bellwether_core::local::member::{MemberData, MemberDirectory, MemberKey, MemberProcess};
+use bellwether_core::records::member::{MemberOrder, MemberTask as OrderedTask};
+
+use super::MemberTask;
+use crate::disk;
+use crate::ensemble::etcd::restorer;
+use crate::ensemble::program::lack;
+use crate::ensemble::snapshot_file;
+
+/// What is there before the next step.
+pub(super) struct Look {
+    pub(super) directory: MemberDirectory,
+    /// What is missing for a start.
+    pub(super) lack: Option<String>,
+}
+
+impl MemberTask {
+    /// What is on disk, and what is missing for a start.
+    pub(super) async fn look(&mut self, order: &MemberOrder) -> Result<Look, String> {
+        let (own, runs) = (self.directory.clone(), matches!(self.program.state(), MemberProcess::Running(_)));
+        let (settings, software) = (self.context.settings.clone(), self.software(order));
+        let service = order.service.clone();
+        let is_restart_due = self.is_restart_due(order);
+        let source = order.restore.clone();
+        let (dir, ensemble, mut looked_at) =
+            (self.context.dir.clone(), self.ensemble.clone(), self.looked_at.take());
+        let looked = move || {
+            let directory =
+                own.look(&service).map_err(|error| format!("look at {}: {error}", own.path.display()))?;
+            let lack_of_source = |settings: &_| {
+                let source = source.filter(|_| !has_data(&directory))?;
+                let path = snapshot_file::path(&dir, &source.snapshot);
+                let program = restorer(settings);
+                snapshot_file::lack(&path, &ensemble, &mut looked_at)
+                    .or_else(|| lack(&[("etcdutl", &program)], &[]))
+            };
+            let lack = match (settings, software) {
+                _ if runs && !is_restart_due => None,
+                (None, _) => Some("the section [ensembles] in the configuration of its agent".to_owned()),
+                (_, None) => Some("an address of its node: set addresses in [agent]".to_owned()),
+                (Some(settings), Some(software)) => {
+                    software.lack(&settings, runs).or_else(|| lack_of_source(&settings))
+                }
+            };
+            Ok((Look { directory, lack }, looked_at))
+        };
+        let (look, looked_at) = disk::off_runtime(&self.context.tasks, looked).await?;
+        self.looked_at = looked_at;
+        let is_own =
+            matches!(&look.directory, MemberDirectory::Claimed(key, _) if *key == MemberKey::of(order));
+        if look.lack.is_none() && is_own && !runs && order.task != OrderedTask::Leave {
+            self.certified(order).await?;
+            self.keyed(order).await?;
+        }
+        Ok(look)
+    }
+}
+
+/// Whether there are data, which are not made again.
+const fn has_data(directory: &MemberDirectory) -> bool {
+    matches!(directory, MemberDirectory::Claimed(_, MemberData::Present | MemberData::Lost))
+}
