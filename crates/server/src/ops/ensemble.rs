@@ -1,5 +1,6 @@
 //! Ensembles: creating, changing, scaling and deleting them, and what a change would do. What becomes of their members is decided by core.
 
+mod describe;
 pub mod failover;
 pub(crate) mod restore;
 mod warnings;
