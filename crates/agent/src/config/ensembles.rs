@@ -217,7 +217,10 @@ mod tests {
             ("units = [\"--help.service\"]", "it may not start with"),
             ("service_agents = \"agents\"", "service_agents"),
             ("devices = [\"a b\"]", "devices"),
-            ("[device_paths]\nd1 = \"/tmp/disk\"", "device_paths.d1: /tmp/disk is not a path below /dev"),
+            (
+                "[device_paths]\nd1 = \"/tmp/disk\"",
+                "device_paths.d1 in agent.toml: /tmp/disk is not a path below /dev",
+            ),
         ] {
             let refused = read(text).unwrap_err().to_string();
             assert!(refused.contains(expected), "{text}: {refused}");

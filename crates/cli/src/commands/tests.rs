@@ -99,7 +99,7 @@ fn collect(command: &Command, before: &[String], found: &mut Vec<(String, Vec<St
 fn sample(value: &Option<String>) -> String {
     match value.as_deref() {
         Some("KEY=VALUE" | "CHANGE") => "key=value",
-        Some("N" | "FROM" | "REVISION" | "MEMBER") => "1",
+        Some("N" | "FROM" | "REVISION" | "MEMBER" | "OSD") => "1",
         Some("FILE") => "/dev/null",
         Some("SUBJECT") => "node/web-1",
         Some("JOB") => "web-7/web-1/0",

@@ -1,5 +1,5 @@
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
@@ -142,10 +142,15 @@ fn exchange(here: &TestDir, stop: &AtomicBool) {
 
 /// What others may read of a directory.
 fn public(dir: &Path) -> Vec<String> {
+    let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap();
     let paths = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    // Of the very file that is read: by its name, another one may be there by then.
     let texts = paths.filter_map(|path| {
-        let about = fs::symlink_metadata(&path).ok()?;
-        if !about.is_file() || about.mode() & 0o004 == 0 { None } else { fs::read_to_string(path).ok() }
+        let options = fs::OpenOptions::new().read(true).custom_flags(no_follow).open(path);
+        let file = options.ok()?;
+        let about = file.metadata().ok()?;
+        let is_public = about.is_file() && about.mode() & 0o004 != 0;
+        is_public.then(|| std::io::read_to_string(file).ok())?
     });
     texts.collect()
 }
