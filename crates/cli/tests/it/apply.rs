@@ -27,9 +27,9 @@ policy:
   stages: ['1', '25% approve', '100%']
   hooks:
     approval:
-      url: http://127.0.0.1:9/approve
+      url: http://10.0.0.9:9/approve
   monitor:
-    url: http://127.0.0.1:9/judge
+    url: http://10.0.0.9:9/judge
 ---
 kind: freeze
 name: sale
@@ -55,7 +55,7 @@ async fn files_are_compared_applied_and_applied_again() {
     assert_eq!(done(&place, &["events", "-o", "name"]), before, "nothing is written when nothing changes");
     assert_eq!(done(&place, &["diff", "-f", &file]), "");
     let entity = done(&place, &["entity", "get", "web", "-o", "json"]);
-    assert!(entity.contains("127.0.0.1:9/judge"), "{entity}");
+    assert!(entity.contains("10.0.0.9:9/judge"), "{entity}");
 
     let input = FILE.replace("batch: 10%", "batch: 20%").replace("lasts: 4h", "lasts: 2h");
     let diff = place.run_with(&["diff", "-f", "-"], &input);
