@@ -60,8 +60,9 @@ impl OsdCalls<'_> {
         let (data, monitors) = (self.files.data().display().to_string(), self.monitors.join(","));
         let words = ["-i", &number, "--mkfs", "--osd-uuid", self.uuid, "--osd-data", &data];
         let of_store = ["--osd-objectstore", "bluestore", "--fsid", fsid, "-m", &monitors];
-        let keys = ["--keyring", &keyring, "--monmap", &map, "--log-to-file=false"];
-        let all = NO_CONF.into_iter().chain(words).chain(of_store).chain(keys);
+        let keys = ["--keyring", &keyring, "--monmap", &map];
+        let outputs = ["--log-to-file=false", "--log-to-stderr=true", "--err-to-stderr=true"];
+        let all = NO_CONF.into_iter().chain(words).chain(of_store).chain(keys).chain(outputs);
         let argv = std::iter::once(self.programs.osd.as_str()).chain(all).map(str::to_owned).collect();
         self.call(argv, None, MAKE).await.map(drop).map_err(|error| format!("make it: {error}"))
     }

@@ -100,7 +100,9 @@ impl OsdSight<'_> {
     fn run(&self) -> OsdStep {
         let serial = &self.order.serial;
         match &self.device {
-            OsdDevice::Absent => self.waits(format!("waits for the device with serial number {serial}")),
+            OsdDevice::Absent => self.waits(format!(
+                "waits for its device {serial}, which is not there, or which its agent does not offer"
+            )),
             OsdDevice::Several(names) => self.waits(format!(
                 "has no device of its own: {} have serial number {serial}",
                 names.join(" and ")
@@ -160,7 +162,7 @@ impl OsdSight<'_> {
         match self.noted.was_made {
             true => rest(
                 MemberState::Failed,
-                format!("is not started: its device {serial} has lost its data: {what}"),
+                format!("is not started: its device {serial} does not have its data: {what}"),
             ),
             false => rest(MemberState::Refused, format!("does not take device {serial}: {what}")),
         }

@@ -24,7 +24,11 @@ pub(super) async fn remove(
         let ensemble = client.ensemble(namespace, name).await?;
         let known =
             ensemble.status.as_ref().and_then(|status| status.osds.iter().find(|of| of.number == osd));
-        let what = known.map(|of| format!(" on node {} with device {}", of.node, of.device));
+        let what = known.map(|of| {
+            let id =
+                of.store_number.map(|number| format!(" (osd.{number} of the store)")).unwrap_or_default();
+            format!("{id} on node {} with device {}", of.node, of.device)
+        });
         let what = what.unwrap_or_default();
         confirm(
             &format!(

@@ -71,6 +71,11 @@ impl OsdsSight<'_> {
         known.osds.get(&members.ensemble)?.get(&number).filter(|report| report.identity == members.identity)
     }
 
+    /// Whether its node was decommissioned.
+    fn is_gone(&self, osd: &Osd) -> bool {
+        self.fleet.active_node(&osd.node).is_none()
+    }
+
     /// Takes each as far as what is reported of it goes.
     fn advance(&self, members: &mut EnsembleMembers, listed: Option<&StoreOsds>) {
         let mut osds = core::mem::take(&mut members.osds.osds);
@@ -86,7 +91,7 @@ impl OsdsSight<'_> {
             }
             // What is left is that its device is not taken again, for as long as it is named.
             let has_left = report.is_some_and(|report| report.state == MemberState::Left);
-            let is_gone = self.fleet.active_node(&osd.node).is_none();
+            let is_gone = self.is_gone(osd);
             let is_over = osd.phase == OsdPhase::Removed && listed.is_some() && stored.is_none();
             !(is_over && (has_left || is_gone) && !allowed.contains(&osd.serial))
         });
@@ -127,10 +132,11 @@ impl OsdsSight<'_> {
         let member = |(number, osd): (&MemberNumber, &Osd)| {
             let state = match osd.phase {
                 OsdPhase::Joining => {
-                    let refuses = self
-                        .report(members, *number, osd)
-                        .is_some_and(|report| report.state == MemberState::Refused);
-                    let is_gone = self.fleet.active_node(&osd.node).is_none();
+                    // One whose node cannot make it holds up no other one, either.
+                    let refuses = self.report(members, *number, osd).is_some_and(|report| {
+                        matches!(report.state, MemberState::Refused | MemberState::Failed)
+                    });
+                    let is_gone = self.is_gone(osd);
                     if refuses || is_gone { DeviceState::Refused } else { DeviceState::Joining }
                 }
                 OsdPhase::In => DeviceState::In,
@@ -147,16 +153,15 @@ impl OsdsSight<'_> {
             (None, None) => SafeToRemove::Unknown,
         };
         let osds = &members.osds.osds;
+        let places = self.places.iter().filter(|(_, place)| place.is_drained).map(|(node, _)| node);
+        // What is on a node that was decommissioned is not counted on, and not filled again.
+        let gone = osds.values().filter(|osd| self.is_gone(osd)).map(|osd| &osd.node);
+        let drained = places.chain(gone);
         DevicesView {
             allowed: self.allowed().cloned().collect(),
             found,
             refused: refused.collect(),
-            drained: self
-                .places
-                .iter()
-                .filter(|(_, place)| place.is_drained)
-                .map(|(node, _)| node.clone())
-                .collect(),
+            drained: drained.cloned().collect(),
             members: osds.iter().map(member).collect(),
             unwanted: osds.iter().filter(|(_, osd)| osd.is_unwanted).map(|(number, _)| *number).collect(),
             safe: osds.keys().map(|number| (*number, safe(*number))).collect(),

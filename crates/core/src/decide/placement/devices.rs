@@ -121,6 +121,12 @@ pub fn next_step(view: &DevicesView) -> DeviceStep {
             .filter(move |(_, member)| member.state == state)
             .map(|(number, member)| (*number, member))
     };
+    // What never had data is given up at once.
+    let is_unwanted = |(number, _): &(MemberNumber, &DeviceMember)| view.unwanted.contains(number);
+    let never_in = of_state(DeviceState::Refused).chain(of_state(DeviceState::Joining));
+    if let Some((number, _)) = never_in.into_iter().find(is_unwanted) {
+        return DeviceStep::Remove(number);
+    }
     if let Some((number, _)) = of_state(DeviceState::Joining).next() {
         return DeviceStep::Wait(DeviceWait::Joining(number));
     }
@@ -144,12 +150,6 @@ pub fn next_step(view: &DevicesView) -> DeviceStep {
             SafeToRemove::No => return DeviceStep::Wait(DeviceWait::Emptied(number, true)),
             SafeToRemove::Unknown => return DeviceStep::Wait(DeviceWait::Emptied(number, false)),
         }
-    }
-    // It never had data.
-    if let Some((number, _)) =
-        of_state(DeviceState::Refused).find(|(number, _)| view.unwanted.contains(number))
-    {
-        return DeviceStep::Remove(number);
     }
     let next = of_state(DeviceState::In).find(|(number, member)| leaves(*number, member));
     next.map_or(DeviceStep::Rest, |(number, _)| DeviceStep::Empty(number))

@@ -2,7 +2,7 @@
 
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::ensemble::EnsembleMode;
-use bellwether_core::records::ensemble_members::MemberPhase;
+use bellwether_core::records::ensemble_members::{EnsembleMembers, MemberPhase};
 use bellwether_core::records::job::JobState;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::node::PresenceState;
@@ -41,6 +41,14 @@ pub async fn decommission(transactor: &Transactor, scope: NodeScope<'_>, text: &
                 );
                 return Err(OpError::Refused { reason, hint: Some(hint) });
             }
+            if let Some((number, ensemble)) = live_osd(fleet, name) {
+                let reason = format!("decommission {name}: it is up, and has OSD {number} of ensemble {ensemble}");
+                let hint = format!(
+                    "remove that first, and decommission the node once the OSD has left: bellwether ensemble remove-osd {ensemble} {number}; \
+                     bellwether why ensemble/{ensemble}"
+                );
+                return Err(OpError::Refused { reason, hint: Some(hint) });
+            }
             let mark = Annotation { by: actor.clone(), at: now, reason: reason.clone() };
             if let Some(leaving) = leaves_a_run(fleet, name, &mark)? {
                 return Ok((Some(leaving), true));
@@ -60,16 +68,27 @@ pub async fn decommission(transactor: &Transactor, scope: NodeScope<'_>, text: &
 
 /// The member of an ensemble that is managed on a node that is not lost: another one is to take its place before the node goes.
 fn live_member<'a>(fleet: &'a Fleet, node: &NodeName) -> Option<(MemberNumber, &'a EnsembleName)> {
-    let contact = fleet.presences.get(node).map(|kept| kept.value.contact);
-    if !matches!(contact, Some(PresenceState::Up | PresenceState::Suspect)) {
-        return None;
-    }
-    let managed = fleet.ensembles.values().filter(|kept| kept.value.mode == EnsembleMode::Managed);
-    let members = managed.filter_map(|kept| fleet.ensemble_members.get(&kept.value.name));
-    members.into_iter().find_map(|kept| {
-        let (number, member) = kept.value.of_node(node)?;
-        (!matches!(member.phase, MemberPhase::Removed(_))).then_some((number, &kept.value.ensemble))
+    live(fleet, node).find_map(|members| {
+        let (number, member) = members.of_node(node)?;
+        (!matches!(member.phase, MemberPhase::Removed(_))).then_some((number, &members.ensemble))
     })
+}
+
+/// The same of an OSD, which has data.
+fn live_osd<'a>(fleet: &'a Fleet, node: &NodeName) -> Option<(MemberNumber, &'a EnsembleName)> {
+    live(fleet, node).find_map(|members| {
+        let (number, _) = members.osds.present().find(|(_, osd)| osd.node == *node)?;
+        Some((number, &members.ensemble))
+    })
+}
+
+/// The members of all ensembles that are managed; none if the node is not heard of.
+fn live<'a>(fleet: &'a Fleet, node: &NodeName) -> impl Iterator<Item = &'a EnsembleMembers> {
+    let contact = fleet.presences.get(node).map(|kept| kept.value.contact);
+    let is_live = matches!(contact, Some(PresenceState::Up | PresenceState::Suspect));
+    let all = is_live.then(|| fleet.ensembles.values()).into_iter().flatten();
+    let managed = all.filter(|kept| kept.value.mode == EnsembleMode::Managed);
+    managed.filter_map(|kept| Some(&*fleet.ensemble_members.get(&kept.value.name)?.value))
 }
 
 /// Takes the node out of one of the runs that list it and have not ended; `None` if there is none.

@@ -13,7 +13,7 @@ use crate::decide::placement::devices::{DeviceRefusal, taken};
 use crate::records::ensemble::Ensemble;
 use crate::records::ensemble_members::EnsembleMembers;
 use crate::records::member::MemberState;
-use crate::records::osd::{OsdPhase, OsdReport};
+use crate::records::osd::{OsdPhase, OsdReport, SafeToRemove};
 use crate::words::time::Timestamp;
 use crate::world::fleet::Fleet;
 
@@ -58,7 +58,11 @@ fn line(known: &KnownOsd<'_>, now: Timestamp) -> String {
         OsdPhase::Joining => "joins",
         OsdPhase::In if osd.fills => "is to have data again",
         OsdPhase::In => "is in",
-        OsdPhase::Out => "is being emptied",
+        OsdPhase::Out if stored.is_some_and(|stored| stored.safe == SafeToRemove::Yes) => {
+            "is empty, so that its node may be switched off, and has been out"
+        }
+        OsdPhase::Out if osd.is_unwanted => "is being emptied, since its removal was asked for,",
+        OsdPhase::Out => "is being emptied, since its node is drained,",
         OsdPhase::Removed => "is being removed",
     };
     let down =

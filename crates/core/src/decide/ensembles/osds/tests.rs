@@ -86,6 +86,30 @@ fn a_drained_node_is_emptied_and_has_data_again_afterwards() {
 }
 
 #[test]
+fn one_that_cannot_be_made_holds_up_no_other_one_and_is_removed_at_once() {
+    let mut site = Site::new();
+    site.broken.insert(1);
+    site.settle();
+    assert_eq!(site.phases(), [OsdPhase::Joining, OsdPhase::In, OsdPhase::In, OsdPhase::In]);
+    site.remove(1);
+    site.settle();
+    assert_eq!(site.phases()[0], OsdPhase::Removed);
+}
+
+#[test]
+fn what_is_on_a_node_that_is_gone_is_emptied_and_not_filled_again() {
+    let mut site = Site::new();
+    site.settle();
+    site.decommission(3);
+    site.silent.insert(3);
+    site.settle();
+    assert_eq!(site.phases()[2], OsdPhase::Out);
+    site.safe = SafeToRemove::Yes;
+    site.settle();
+    assert_eq!(site.phases()[2], OsdPhase::Out, "and nobody asked for its removal");
+}
+
+#[test]
 fn a_device_that_turns_out_to_be_used_holds_up_no_other_one() {
     let mut site = Site::new();
     site.act();

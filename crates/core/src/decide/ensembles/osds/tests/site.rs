@@ -58,6 +58,8 @@ pub(super) struct Site {
     /// Whether the store says that an OSD may go.
     pub(super) safe: SafeToRemove,
     pub(super) drained: BTreeSet<u64>,
+    /// Nodes that cannot make an OSD.
+    pub(super) broken: BTreeSet<u64>,
     /// The ids of all that were ever made.
     pub(super) made: BTreeSet<String>,
 }
@@ -104,6 +106,7 @@ impl Site {
             silent: BTreeSet::new(),
             safe: SafeToRemove::Unknown,
             drained: BTreeSet::new(),
+            broken: BTreeSet::new(),
             made: BTreeSet::new(),
         };
         for number in 1..=NODES {
@@ -161,6 +164,13 @@ impl Site {
         self.world.fleets.get(&self.namespace).unwrap()
     }
 
+    /// The node is gone for good.
+    pub(super) fn decommission(&mut self, number: u64) {
+        let mut node = (*self.fleet().nodes.get(&node(number)).unwrap().value).clone();
+        node.decommissioned = Some(Annotation::of("ann".parse().unwrap(), NOW));
+        self.put(Record::Node(node));
+    }
+
     pub(super) fn members(&self) -> EnsembleMembers {
         (*self.fleet().ensemble_members.get(&name()).unwrap().value).clone()
     }
@@ -193,6 +203,7 @@ impl Site {
             let is_taken = !used_by.is_empty() && !self.made.contains(&order.uuid);
             let state = match order.task {
                 OsdTask::Run if is_taken => MemberState::Refused,
+                OsdTask::Run if self.broken.contains(&number) => MemberState::Failed,
                 OsdTask::Run => {
                     let free = (0..).find(|free| self.store.values().all(|osd| osd.number != *free)).unwrap();
                     let new =
