@@ -61,6 +61,8 @@ pub(crate) struct Route {
     pub(crate) creates: bool,
     /// Whether its body may be empty.
     pub(crate) may_be_empty: bool,
+    /// Whether it is answered by a node, which may be connected to nobody.
+    pub(crate) asks_node: bool,
     /// Whether it is a list, which reads the query parameters of all lists too.
     pub(crate) is_list: bool,
     /// Whether its body may be a JSON Patch or JSON Merge Patch instead.
@@ -75,6 +77,11 @@ impl Route {
     /// The same route, whose body may be empty, since all its fields are optional.
     pub(crate) const fn optional_body(self) -> Self {
         Self { may_be_empty: true, ..self }
+    }
+
+    /// The same route, which a node answers: it is refused while that is connected to no server.
+    pub(crate) const fn asks_node(self) -> Self {
+        Self { asks_node: true, ..self }
     }
 
     /// The same route, which takes a JSON Patch or a JSON Merge Patch too.
@@ -129,6 +136,7 @@ pub(crate) const fn route(
         media: &[],
         creates: false,
         may_be_empty: false,
+        asks_node: false,
         takes_patches: false,
         is_list: false,
         is_conditional: false,
@@ -246,6 +254,7 @@ impl Routes {
             path: route.path,
             query: &query,
             is_read,
+            asks_node: route.asks_node,
             creates: route.creates,
             may_be_empty: route.may_be_empty,
             takes_patches: route.takes_patches,

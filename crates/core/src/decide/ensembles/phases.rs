@@ -100,6 +100,10 @@ impl EnsembleSight<'_> {
                 };
                 Some(self.since_now(member, phase))
             }
+            // Its node heard too late that it was withdrawn, and it was let in: it serves until the store does not count it any more.
+            MemberPhase::Removed(reason) if self.was_let_in(members, number, member) => {
+                Some(self.since_now(member, MemberPhase::Leaving(*reason)))
+            }
             MemberPhase::Removed(_) => {
                 let is_clean = state == Some(MemberState::Left) || !self.nodes.contains_key(&member.node);
                 (is_clean && !self.is_listed(members, number, member)).then_some(Advance::Forgotten)
@@ -174,9 +178,19 @@ impl EnsembleSight<'_> {
             let state = self.report(number, member).map(|report| report.state);
             return state == Some(MemberState::Left) || !self.nodes.contains_key(&member.node);
         }
+        if self.was_let_in(members, number, member) {
+            return false;
+        }
         let others = members.members.iter().filter(|(_, other)| other.phase == MemberPhase::Voting);
         let mut reports = others.filter_map(|(other, of)| self.report(*other, of));
         reports.any(|report| report.removed == Some(number))
+    }
+
+    /// Whether the store has a member that is to leave, and takes whoever runs, whatever was said of its removal before.
+    fn was_let_in(&self, members: &EnsembleMembers, number: MemberNumber, member: &Member) -> bool {
+        members.is_bootstrapped
+            && members.service.admits_by_itself()
+            && self.is_listed(members, number, member)
     }
 
     /// Whether the store has a member that was removed, as one that works says.

@@ -349,7 +349,9 @@ proptest! {
         installation.mend();
         installation.settle();
         prop_assert_eq!(installation.store.working(), installation.wanted(), "{:?}", installation);
-        prop_assert!(installation.bootstraps <= 1);
+        // What was wiped before anybody had heard that it was founded is founded again.
+        let is_wiped = acts.iter().any(|act| matches!(act, Act::Wipe(_)));
+        prop_assert!(installation.bootstraps <= 1 || is_wiped);
         prop_assert_eq!(installation.decide().members, installation.members, "at rest nothing is written");
     }
 

@@ -46,6 +46,7 @@ pub(super) struct OperationSpec<'a> {
     pub(super) path: &'a str,
     pub(super) query: &'a [&'a str],
     pub(super) is_read: bool,
+    pub(super) asks_node: bool,
     pub(super) creates: bool,
     pub(super) body: Option<RefOr<Schema>>,
     pub(super) may_be_empty: bool,
@@ -100,7 +101,8 @@ impl OperationSpec<'_> {
                 "400" => has_body || !in_path.is_empty() || !self.query.is_empty(),
                 "401" | "403" => self.need != RequiredAccess::Open,
                 "404" => !in_path.is_empty(),
-                "409" | "412" => !self.is_read,
+                "409" => !self.is_read || self.asks_node,
+                "412" => !self.is_read,
                 "413" => has_body,
                 _ => true,
             };

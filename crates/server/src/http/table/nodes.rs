@@ -313,7 +313,8 @@ pub(super) fn statuses(routes: Routes) -> Routes {
                 RequiredAccess::get(ObjectKind::Node),
                 "Read the output of the process of an entity from its node",
             )
-            .query(&["offset", "wait"]),
+            .query(&["offset", "wait"])
+            .asks_node(),
             process_logs::read,
         )
 }

@@ -248,7 +248,8 @@ pub(super) fn job_logs(routes: Routes) -> Routes {
                 RequiredAccess::get(ObjectKind::Run),
                 "Read the log of a job from its node; needs the right to get the node too",
             )
-            .query(&["offset", "wait"]),
+            .query(&["offset", "wait"])
+            .asks_node(),
             job_logs::read,
         )
         .add::<LogChunk, Empty, _, _>(
