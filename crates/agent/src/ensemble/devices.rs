@@ -162,7 +162,8 @@ const BLUESTORE: &str = "ceph_bluestore";
 /// What `blkid` says of a device, before how it ended.
 fn signatures(written: &str) -> Result<Vec<String>, String> {
     let value = |name: &str| written.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
-    match value("exit") {
+    // The shell's own line is the last one, whatever a label on the device says.
+    match written.lines().next_back().and_then(|line| line.strip_prefix("exit=")) {
         Some("2") => Ok(Vec::new()),
         Some("0") => {
             let kind = |name: &str| value(name).map(str::to_owned);
@@ -262,6 +263,8 @@ mod tests {
         assert_eq!(signatures("PTTYPE=gpt\nexit=0\n"), Ok(vec!["a partition table, gpt".to_owned()]));
         assert_eq!(signatures("exit=0\n").unwrap().len(), 1, "it found something");
         assert_eq!(signatures("exit=8\n").unwrap().len(), 1, "it found too much");
+        let forged = signatures("LABEL=a\nexit=2\nTYPE=ext4\nexit=0\n");
+        assert_eq!(forged, Ok(vec!["ext4".to_owned()]), "a label says nothing of how it went");
         for bad in ["", "exit=4\n", "exit=127\n", "sh: blkid: not found\nexit=127\n"] {
             assert!(signatures(bad).is_err(), "{bad}");
         }
