@@ -149,6 +149,8 @@ pub const NODE_STATUS: &str = "/v1/namespaces/{ns}/nodes/{node}/statuses/{catego
 pub const FAILURES: &str = "/v1/namespaces/{ns}/failures";
 /// Stored logs of a node's failed runs.
 pub const NODE_LOGS: &str = "/v1/namespaces/{ns}/nodes/{node}/logs";
+/// The output of what a node has of an ensemble, as the node has it; blocking with `?offset=&wait=`.
+pub const MEMBER_LOG: &str = "/v1/namespaces/{ns}/nodes/{node}/members/{ensemble}/logs";
 /// The output of the process of an entity, as its node has it; blocking with `?offset=&wait=`.
 pub const PROCESS_LOG: &str = "/v1/namespaces/{ns}/nodes/{node}/processes/{entity}/logs";
 /// Stored log of a node's last failed run of one category and entity.

@@ -10,7 +10,7 @@ macro_rules! points {
         /// The first word of its name is the process that dies there: the leading server (`rollout`, `cluster`, `ensemble`), a server that writes to its
         /// store (`commit.etcd`, `commit.embedded`), the leading server that sends events (`delivery`), an agent (`apply`), one that runs a job of a
         /// run (`job`), one whose data store hands over (`handover`),
-        /// one that has a member of an ensemble (`member`).
+        /// one that has a member of an ensemble (`member`), or an OSD (`osd`), or takes a snapshot (`snapshot`).
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum FailPoint {
             $($(#[doc = $text])+ $point,)+
@@ -130,6 +130,26 @@ points! {
     MemberSetAside = "member.set-aside",
     /// The ledger says that a member has left; that is not reported.
     MemberLeft = "member.left",
+
+    /// The store has given an OSD its number; its node has not noted it.
+    OsdRegistered = "osd.registered",
+    /// The device of an OSD is named in its directory, and was found empty; nothing is written to it.
+    OsdUnmade = "osd.unmade",
+    /// The device of an OSD has its label; its node has not noted that.
+    OsdMade = "osd.made",
+    /// The program of an OSD is started; its node has not noted it.
+    OsdStarted = "osd.started",
+    /// The program of an OSD is stopped; its node has not noted that.
+    OsdStopped = "osd.stopped",
+    /// The store has answered a change of an OSD; that is not reported.
+    OsdChanged = "osd.changed",
+
+    /// A snapshot is on disk under the name of one that is not whole.
+    SnapshotWritten = "snapshot.written",
+    /// A snapshot has its name; it is not described, and not reported.
+    SnapshotNamed = "snapshot.named",
+    /// A snapshot is described; it is not reported.
+    SnapshotDescribed = "snapshot.described",
 
     /// The ledger has the inputs of a job of a run; it does not name the job.
     InputsStored = "job.inputs-stored",

@@ -165,6 +165,7 @@ mod tests {
             offset: 7,
             wait_ms: 5_000,
             entity: None,
+            ensemble: None,
             tail_bytes: None,
         }
     }

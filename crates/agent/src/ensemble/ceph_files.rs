@@ -83,8 +83,9 @@ impl CephFiles {
     /// Names the monitors that clients on this machine are to use, if they are others than before.
     pub(super) fn configure(&self, fsid: &str, monitors: &[String]) -> io::Result<()> {
         let keyring = self.administrator();
+        // Monitors let nobody go on under an id that he cannot prove to be his own (CVE-2021-20288).
         let text = format!(
-            "[global]\nfsid = {fsid}\nmon host = {}\n\n[client.admin]\nkeyring = {}\n",
+            "[global]\nfsid = {fsid}\nmon host = {}\nauth allow insecure global id reclaim = false\n\n[client.admin]\nkeyring = {}\n",
             monitors.join(","),
             keyring.display()
         );

@@ -60,6 +60,15 @@ impl Devices<'_> {
             let path = path.display().to_string();
             reports.insert(serial, DeviceReport { path, bytes, used_by });
         }
+        // A path that is mistyped is not one that is not offered.
+        for (name, path) in self.offered.paths.iter().take(MAX_NODE_DEVICES.saturating_sub(reports.len())) {
+            let absent = || DeviceReport {
+                path: path.display().to_string(),
+                bytes: 0,
+                used_by: vec!["no device is there".to_owned()],
+            };
+            reports.entry(name.clone()).or_insert_with(absent);
+        }
         Ok(reports)
     }
 
@@ -157,7 +166,7 @@ impl Devices<'_> {
 }
 
 /// The signature of an OSD's data.
-const BLUESTORE: &str = "ceph_bluestore";
+pub(super) const BLUESTORE: &str = "ceph_bluestore";
 
 /// What `blkid` says of a device, before how it ended.
 fn signatures(written: &str) -> Result<Vec<String>, String> {

@@ -172,6 +172,7 @@ impl OsdTask {
             OsdStep::Start(number) => self.start(order, &settings, (number, path)).await,
             OsdStep::Stop => {
                 self.program.stop().await;
+                fail::pass(FailPoint::OsdStopped);
                 self.note(|note| note.process = None).await
             }
             OsdStep::Serve => {
@@ -195,6 +196,7 @@ impl OsdTask {
         self.report(MemberState::Prepared, "is being registered");
         let facts = self.facts(order, "call");
         let number = self.calls(order, settings, &facts).register().await?;
+        fail::pass(FailPoint::OsdRegistered);
         self.note(|note| note.noted.number = Some(number)).await
     }
 
@@ -213,8 +215,10 @@ impl OsdTask {
         let Some(path) = path.filter(|_| is_free) else { return Ok(()) };
         let files = self.files.clone();
         self.on_disk("name its device", move || files.link(number, &path)).await?;
-        fail::pass(FailPoint::MemberStarting);
-        self.calls(order, settings, &facts).make(number, &fsid).await
+        fail::pass(FailPoint::OsdUnmade);
+        self.calls(order, settings, &facts).make(number, &fsid).await?;
+        fail::pass(FailPoint::OsdMade);
+        Ok(())
     }
 
     async fn start(
@@ -241,7 +245,7 @@ impl OsdTask {
         let (owner, tasks) = (&self.context.owner, &self.context.tasks);
         let started = SupervisedProcess::start(&command, &facts, owner, &self.log, tasks);
         let process = started.map_err(|error| format!("start {}: {error}", settings.ceph.osd))?;
-        fail::pass(FailPoint::MemberStarted);
+        fail::pass(FailPoint::OsdStarted);
         let mark = process.mark().clone();
         self.program = MemberProgram::running(self.key(order), process, self.program.failed());
         self.note(|note| note.process = Some(mark)).await

@@ -11,13 +11,16 @@ use bellwether_core::words::name::{DeviceSerial, EnsembleName};
 use tokio::sync::{Notify, watch};
 
 use super::context::MemberContext;
-use super::devices::Devices;
+use super::devices::{BLUESTORE, Devices};
 use super::osd::{OneOsd, OsdTask};
 use super::osd_board::{OsdBoard, OsdReports};
 use crate::apply::CommandFacts;
 
 /// Time between two looks at the devices: that one is put in is no hurry.
 const SCAN: Duration = Duration::from_secs(60);
+
+/// The same while one is not free and no OSD's: somebody may be wiping it.
+const SCAN_USED: Duration = Duration::from_secs(10);
 
 /// The devices that are offered; `None` before they were looked at.
 pub(super) type FoundDevices = Option<BTreeMap<DeviceSerial, DeviceReport>>;
@@ -100,12 +103,21 @@ async fn scan(context: MemberContext, again: Arc<Notify>, found: watch::Sender<F
         Devices { offered: &settings.devices, bluestore_tool: &settings.ceph.bluestore_tool, facts: &facts };
     let look = async {
         loop {
+            let mut pause = SCAN;
             match devices.report().await {
-                Ok(reports) => found.send_if_modified(|known| {
-                    let is_news = known.as_ref() != Some(&reports);
-                    *known = Some(reports);
-                    is_news
-                }),
+                Ok(reports) => {
+                    let waits = |report: &DeviceReport| {
+                        !report.used_by.is_empty() && report.used_by.iter().all(|of| of != BLUESTORE)
+                    };
+                    if reports.values().any(waits) {
+                        pause = SCAN_USED;
+                    }
+                    found.send_if_modified(|known| {
+                        let is_news = known.as_ref() != Some(&reports);
+                        *known = Some(reports);
+                        is_news
+                    })
+                }
                 Err(error) => {
                     tracing::warn!("cannot {error}");
                     found.send_if_modified(|known| {
@@ -116,7 +128,7 @@ async fn scan(context: MemberContext, again: Arc<Notify>, found: watch::Sender<F
             // Both arms only wait.
             tokio::select! {
                 () = again.notified() => {}
-                () = tokio::time::sleep(SCAN) => {}
+                () = tokio::time::sleep(pause) => {}
             }
         }
     };

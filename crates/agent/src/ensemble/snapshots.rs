@@ -13,6 +13,7 @@ use bellwether_core::records::probes::MAX_REASON_BYTES;
 use bellwether_core::words::counter::SnapshotNumber;
 use bellwether_core::words::name::EnsembleName;
 use bellwether_core::words::time::Timestamp;
+use bellwether_rt::fail::{self, FailPoint};
 use bellwether_rt::observed;
 use bellwether_rt::tasks::Tasks;
 use serde::{Deserialize, Serialize};
@@ -121,8 +122,10 @@ impl SnapshotFiles {
                 return Err(reason);
             }
         };
+        fail::pass(FailPoint::SnapshotWritten);
         let moved = tokio::fs::rename(part, &data).await;
         moved.map_err(|error| format!("cannot rename {}: {error}", part.display()))?;
+        fail::pass(FailPoint::SnapshotNamed);
         let SnapshotContent { bytes, revision, sha256 } = content.clone();
         let text = serde_json::to_string(&Description { bytes, revision, sha256 });
         let text = text.map_err(|error| format!("cannot describe it: {error}"))?;
@@ -130,6 +133,7 @@ impl SnapshotFiles {
         let described =
             move || disk::replace(&description, &text).map_err(|error| format!("{what}: {error}"));
         disk::off_runtime(tasks, described).await?;
+        fail::pass(FailPoint::SnapshotDescribed);
         Ok(content)
     }
 

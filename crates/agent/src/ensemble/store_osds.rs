@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bellwether_core::records::osd::{OsdAction, OsdChange, SafeToRemove, StoreOsd, StoreOsdsOrder};
+use bellwether_rt::fail::{self, FailPoint};
 use bellwether_rt::tasks::Tasks;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -161,6 +162,7 @@ impl Reader {
             },
         };
         let asked = self.ask(question, words).await;
+        fail::pass(FailPoint::OsdChanged);
         asked.map(drop).map_err(|error| format!("cannot {verb} osd.{number}: {error}"))
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_api::v1::job::JobState;
-use bellwether_api::v1::job_log::{LogChunk, LogRequest, LogText, MAX_FOLLOW_MS};
-use bellwether_core::words::name::{EntityName, Namespace, NodeName};
+use bellwether_api::v1::job_log::{EnsembleLog, LogChunk, LogRequest, LogText, MAX_FOLLOW_MS};
+use bellwether_core::words::name::{EnsembleName, EntityName, Namespace, NodeName};
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -65,7 +65,9 @@ impl LogAnswers {
 
     async fn answer(&self, request: LogRequest) {
         let read = match self.room.clone().try_acquire_owned() {
-            Ok(_place) if request.entity.is_some() => self.wait_for_output(&request).await,
+            Ok(_place) if request.entity.is_some() || request.ensemble.is_some() => {
+                self.wait_for_output(&request).await
+            }
             Ok(_place) => self.wait_for_text(&request).await,
             Err(_) => Err("the node answers too many readers of logs; retry".to_owned()),
         };
@@ -104,11 +106,26 @@ impl LogAnswers {
         }
     }
 
-    /// What the process of an entity wrote, at the latest after the wait of the request.
+    /// What wrote the output that is asked for, in words that fit after "no ", and its log.
+    fn written_by(&self, request: &LogRequest) -> Result<(String, PathBuf), String> {
+        let Some(EnsembleLog { ensemble, osd, manager }) = &request.ensemble else {
+            let entity = request.entity.as_deref().unwrap_or_default();
+            let entity: EntityName = entity.parse().map_err(|error| format!("{error}"))?;
+            return Ok((format!("process of {entity}"), process_log::path(&self.logs, &entity)));
+        };
+        let ensemble: EnsembleName = ensemble.parse().map_err(|error| format!("{error}"))?;
+        let (what, part) = match (osd, manager) {
+            (Some(number), _) => (format!("OSD {number}"), format!("-osd-{number}")),
+            (None, true) => ("manager".to_owned(), ".mgr".to_owned()),
+            (None, false) => ("member".to_owned(), String::new()),
+        };
+        let path = self.logs.join(format!("ensemble-{ensemble}{part}.log"));
+        Ok((format!("{what} of ensemble {ensemble}"), path))
+    }
+
+    /// What the process of an entity or of an ensemble wrote, at the latest after the wait of the request.
     async fn wait_for_output(&self, request: &LogRequest) -> Result<LogText, String> {
-        let entity: EntityName =
-            request.entity.as_deref().unwrap_or_default().parse().map_err(|error| format!("{error}"))?;
-        let path = process_log::path(&self.logs, &entity);
+        let (what, path) = self.written_by(request)?;
         let until = Instant::now() + Duration::from_millis(request.wait_ms.min(MAX_FOLLOW_MS));
         let mut start = request.tail_bytes.map_or(LogStart::Byte(request.offset), LogStart::Tail);
         loop {
@@ -118,7 +135,7 @@ impl LogAnswers {
                 read.map_err(|error| format!("its node cannot read it: {error}"))
             };
             let part = disk::off_runtime(&self.tasks, read).await?;
-            let none = || format!("no process of {entity} was started on this node");
+            let none = || format!("no {what} was started on this node");
             let LogPart { offset, next, text, more } = part.ok_or_else(none)?;
             if !text.is_empty() || Instant::now() >= until {
                 return Ok(LogText { offset, next, text, more, state: JobState::Running });

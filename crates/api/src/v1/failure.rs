@@ -1,10 +1,12 @@
 //! Everything that fails in a namespace: statuses, service instances, and nodes that do not report.
 
+use bellwether_core::decide::ensembles::failing as core;
+use bellwether_core::words::name::EnsembleName;
 use serde::{Deserialize, Serialize};
 
 use super::status::Status;
 
-/// The failed and outdated statuses of a namespace, its failing service instances and its unreachable nodes. A
+/// The failed and outdated statuses of a namespace, its failing service instances, what fails of its ensembles, and its unreachable nodes. A
 /// missing report does not count as a failure.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Failures {
@@ -16,6 +18,9 @@ pub struct Failures {
     /// unreachable nodes are not listed.
     #[serde(default)]
     pub services: Vec<FailingInstance>,
+    /// Members and OSDs of ensembles that do not work, on nodes that are reachable, ordered by ensemble.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ensembles: Vec<FailingPart>,
     /// Unreachable nodes; their statuses are those of their last report.
     pub unreachable: Vec<Unreachable>,
     /// The store revision at which this was read.
@@ -46,6 +51,41 @@ pub struct FailingInstance {
     pub since_ms: u64,
     /// The check and its output, one line.
     pub reason: String,
+}
+
+/// A member or an OSD of an ensemble that does not work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct FailingPart {
+    /// Name of the ensemble.
+    #[schema(example = "store")]
+    pub ensemble: String,
+    /// What it is: `member N` or `OSD N`, by its number in the ensemble.
+    #[schema(example = "member 2")]
+    pub part: String,
+    /// Name of its node.
+    pub node: String,
+    /// Time since which it is as it is, in milliseconds since the Unix epoch.
+    pub since_ms: u64,
+    /// Why, as its node says it, one line.
+    pub reason: String,
+}
+
+impl FailingPart {
+    /// The shape of what does not work of an ensemble.
+    #[must_use]
+    pub fn of(ensemble: &EnsembleName, from: core::FailingPart) -> Self {
+        let part = match from.part {
+            core::EnsemblePart::Member(number) => format!("member {number}"),
+            core::EnsemblePart::Osd(number) => format!("OSD {number}"),
+        };
+        Self {
+            ensemble: ensemble.to_string(),
+            part,
+            node: from.node.to_string(),
+            since_ms: from.since.as_millis(),
+            reason: from.reason,
+        }
+    }
 }
 
 /// A node that does not report.

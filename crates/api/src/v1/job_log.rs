@@ -48,9 +48,25 @@ pub struct LogRequest {
     /// The entity whose process wrote the log, in place of a job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entity: Option<String>,
+    /// What wrote the log of an ensemble, in place of a job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ensemble: Option<EnsembleLog>,
     /// Bytes before the end of the log from which on it is read, in place of the offset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail_bytes: Option<u64>,
+}
+
+/// What wrote a log of an ensemble on a node: its member, unless another one is named.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct EnsembleLog {
+    /// Name of the ensemble.
+    pub ensemble: String,
+    /// Number of the OSD, in place of the member.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub osd: Option<u64>,
+    /// Whether it is the manager daemon of Ceph beside the member.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub manager: bool,
 }
 
 /// What a node answers to a [`LogRequest`].

@@ -46,6 +46,9 @@ pub struct Overview {
     /// Number of service instances with a failing check, without those of drained and of unreachable nodes.
     #[serde(default)]
     pub failing_instances: u64,
+    /// The ensembles of which a member or an OSD does not work, or is not known to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub impaired_ensembles: Vec<ImpairedEnsemble>,
     /// Number of nodes that begin no run of a workflow.
     #[serde(default)]
     pub not_runnable: u64,
@@ -77,6 +80,23 @@ pub struct Overview {
     /// State of the store, as the answering server knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<super::server::StoreStatus>,
+}
+
+/// An ensemble of which something does not work, in the summary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ImpairedEnsemble {
+    /// Name of the ensemble.
+    pub ensemble: String,
+    /// Number of members that vote, or that are the primary or a replica.
+    pub members: u64,
+    /// Number of those of them that work.
+    pub working: u64,
+    /// Number of OSDs that have data; absent if there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub osds: u64,
+    /// Number of those of them that work.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub working_osds: u64,
 }
 
 /// A condition in the summary.

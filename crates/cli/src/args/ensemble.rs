@@ -8,6 +8,22 @@ use clap::builder::TypedValueParser;
 use super::consent::Consent;
 use super::list::ListFlags;
 
+/// An OSD, as it is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NamedOsd {
+    /// By its number in the ensemble.
+    Own(u64),
+    /// By the number that the store gave it, as Ceph names it.
+    Store(u32),
+}
+
+fn osd(text: &str) -> Result<NamedOsd, String> {
+    let Some(number) = text.strip_prefix("osd.") else {
+        return super::number::whole::<u64>(text).map(NamedOsd::Own);
+    };
+    super::number::whole::<u32>(number).map(NamedOsd::Store)
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum EnsembleVerb {
     /// Create an ensemble, such as of etcd or of copies of a program: the nodes that the filter matches get members
@@ -121,9 +137,9 @@ pub(crate) enum EnsembleVerb {
     RemoveOsd {
         #[command(flatten)]
         of: EnsembleName,
-        /// Number of the OSD
-        #[arg(value_name = "OSD", value_parser = super::number::whole::<u64>)]
-        osd: u64,
+        /// Number of the OSD, or osd.N with the number that the store gave it
+        #[arg(value_name = "OSD", value_parser = osd)]
+        osd: NamedOsd,
         /// Withdraw the request: the OSD stays, and gets data again
         #[arg(long)]
         withdraw: bool,

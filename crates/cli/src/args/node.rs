@@ -1,5 +1,6 @@
 //! `node` as typed.
 
+use bellwether_api::v1::job_log::EnsembleLog;
 use clap::Subcommand;
 
 use bellwether_core::words::percent::Amount;
@@ -150,13 +151,35 @@ pub(crate) struct DrainNodes {
     pub(crate) consent: Consent,
 }
 
+/// What wrote output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LogOf {
+    /// The process of an entity.
+    Entity(String),
+    /// What a node has of an ensemble.
+    Ensemble(EnsembleLog),
+}
+
+fn process(text: &str) -> Result<LogOf, String> {
+    let Some(rest) = text.strip_prefix("ensemble/") else { return Ok(LogOf::Entity(text.to_owned())) };
+    let (ensemble, part) = rest.split_once('/').unwrap_or((rest, ""));
+    let log = EnsembleLog { ensemble: ensemble.to_owned(), osd: None, manager: false };
+    let log = match part.strip_prefix("osd-") {
+        Some(number) => EnsembleLog { osd: Some(super::number::whole(number)?), ..log },
+        None if part == "mgr" => EnsembleLog { manager: true, ..log },
+        None if part.is_empty() => log,
+        None => return Err("write ensemble/NAME, ensemble/NAME/osd-N or ensemble/NAME/mgr".to_owned()),
+    };
+    Ok(LogOf::Ensemble(log))
+}
+
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct NodeLogs {
     #[command(flatten)]
     pub(crate) of: NodeName,
-    /// Entity whose process wrote the output; without it, the output of failing runs is printed
-    #[arg(value_name = "ENTITY", conflicts_with_all = ["entity", "category"])]
-    pub(crate) process: Option<String>,
+    /// Entity whose process wrote the output, or ensemble/NAME, ensemble/NAME/osd-N or ensemble/NAME/mgr; without it, the output of failing runs is printed
+    #[arg(value_name = "ENTITY", conflicts_with_all = ["entity", "category"], value_parser = process)]
+    pub(crate) process: Option<LogOf>,
     /// Go on with what the process writes, until Ctrl-C
     #[arg(short, long, requires = "process")]
     pub(crate) follow: bool,

@@ -189,6 +189,7 @@ impl Collected {
         self.answer("control-plane/status.json", client.overview(namespace).await)?;
         self.answer("control-plane/servers.json", client.control_plane().await)?;
         self.answer("control-plane/nodes.json", client.nodes(namespace, false).await)?;
+        self.answer("control-plane/ensembles.json", client.ensembles(namespace).await)?;
         self.answer("control-plane/failures.json", client.failures(namespace).await)?;
         self.answer("control-plane/events.json", client.events(namespace, None, EVENTS, Duration::ZERO).await)
     }

@@ -11,7 +11,7 @@ mod sheet;
 mod snapshots;
 
 use bellwether_api::paths::{self, fill};
-use bellwether_api::v1::ensemble::osds::{OsdPhase, RemoveOsd};
+use bellwether_api::v1::ensemble::osds::OsdPhase;
 use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
 use bellwether_api::v1::ensemble::restore::RestoreSpec;
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
@@ -71,7 +71,7 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
             restart::restart(context, &of.name, RestartMembers { withdraw, reason }, consent).await?;
         }
         EnsembleVerb::RemoveOsd { of, osd, withdraw, reason, consent } => {
-            osds::remove(context, &of.name, RemoveOsd { osd, withdraw, reason }, consent).await?;
+            osds::remove(context, (&of.name, osd), (withdraw, reason), consent).await?;
         }
         EnsembleVerb::Snapshot { of, wait, reason } => {
             snapshots::take(context, &of.name, TakeSnapshot { reason }, wait).await?;

@@ -2,7 +2,7 @@
 
 use bellwether_api::v1::freeze::{FreezeKind, FreezeView};
 use bellwether_api::v1::node::PresenceState;
-use bellwether_api::v1::overview::{ConditionOverview, Overview, StuckSink};
+use bellwether_api::v1::overview::{ConditionOverview, ImpairedEnsemble, Overview, StuckSink};
 use bellwether_api::v1::server::StoreStatus;
 use bellwether_core::words::plural::Plural;
 
@@ -55,6 +55,7 @@ pub(super) async fn status(context: &Context) -> CommandResult {
             lines.push(format!("paused     {}", overview.paused));
         }
         lines.extend(node_lines(&overview, paint));
+        lines.extend(overview.impaired_ensembles.iter().map(|of| impaired_line(of, paint)));
         lines.extend(condition_lines(&overview, paint));
         lines.extend(overview.freezes.iter().map(|view| freeze_line(view, paint)));
         lines.push(format!("events     {}", overview.last_event));
@@ -93,6 +94,18 @@ fn failing_line(overview: &Overview, paint: Paint) -> Option<String> {
     let counts = counts.collect::<Vec<_>>().join(", ");
     let line = || format!("failing    {}: bellwether get-failures", paint.text(Tone::Bad, &counts));
     (!counts.is_empty()).then(line)
+}
+
+/// An ensemble of which not all works.
+fn impaired_line(of: &ImpairedEnsemble, paint: Paint) -> String {
+    let ImpairedEnsemble { ensemble, members, working, osds, working_osds } = of;
+    let counted = |working: u64, all: u64, what| {
+        let verb = if working == 1 { "works" } else { "work" };
+        (working < all).then(|| format!("{working} of {} {verb}", Plural(all, what)))
+    };
+    let parts = [counted(*working, *members, "member"), counted(*working_osds, *osds, "OSD")];
+    let text = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    format!("ensemble   {ensemble}: {}; bellwether why ensemble/{ensemble}", paint.text(Tone::Bad, &text))
 }
 
 /// The nodes that do not accept their orders; `None` if there are none.

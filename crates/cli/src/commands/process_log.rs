@@ -1,4 +1,4 @@
-//! `node logs NODE ENTITY`: what the process of an entity wrote, in parts from its node, by way of the server that the node is
+//! `node logs NODE ENTITY`: what the process of an entity, or a part of an ensemble, wrote, in parts from its node, by way of the server that the node is
 //! connected to.
 
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use bellwether_api::client::{CallError, Client};
 use bellwether_api::v1::process_log::ProcessLog;
 
-use crate::args::Output;
+use crate::args::{LogOf, Output};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::{try_print_data, try_print_part};
@@ -20,10 +20,10 @@ const AGAIN: Duration = Duration::from_secs(2);
 /// Most servers that are asked in a row, because each names another one: a node rarely moves between servers.
 const MOST_MOVES: u32 = 3;
 
-/// Reads the output of the process of an entity on a node.
+/// Reads the output of a process on a node.
 pub(super) struct ProcessReader {
     pub(super) node: String,
-    pub(super) entity: String,
+    pub(super) of: LogOf,
     pub(super) follow: bool,
 }
 
@@ -76,7 +76,14 @@ impl ProcessReader {
     ) -> Result<ProcessLog, CallError> {
         // Without an offset, what there is comes at once.
         let wait = if self.follow && offset.is_some() { WAIT } else { Duration::ZERO };
-        client.process_log(&context.namespace, (&self.node, &self.entity), offset, wait).await
+        match &self.of {
+            LogOf::Entity(entity) => {
+                client.process_log(&context.namespace, (&self.node, entity), offset, wait).await
+            }
+            LogOf::Ensemble(log) => {
+                client.member_log(&context.namespace, (&self.node, log), offset, wait).await
+            }
+        }
     }
 
     /// How long to wait before output that is followed is asked for again; `None` if that is of no use.

@@ -78,8 +78,9 @@ pub(super) async fn failures(context: &Context, hosts: bool) -> CommandResult {
     let failures = context.client.failures(&context.namespace).await?;
     let names = || {
         let statuses = failures.failed.iter().map(|each| &each.node);
+        let services = failures.services.iter().map(|each| &each.node);
         let nodes: BTreeSet<&String> =
-            statuses.chain(failures.services.iter().map(|each| &each.node)).collect();
+            statuses.chain(services).chain(failures.ensembles.iter().map(|each| &each.node)).collect();
         nodes.into_iter().cloned().collect::<Vec<String>>()
     };
     if hosts {
@@ -87,7 +88,7 @@ pub(super) async fn failures(context: &Context, hosts: bool) -> CommandResult {
     } else {
         context.show.data(&failures, names, |_| lines(&failures))?;
     }
-    let none = failures.failed.is_empty() && failures.services.is_empty();
+    let none = failures.failed.is_empty() && failures.services.is_empty() && failures.ensembles.is_empty();
     Ok(if none { Exit::Yes } else { Exit::No })
 }
 
@@ -116,7 +117,12 @@ fn lines(failures: &Failures) -> String {
         let category = format!("service/{}", each.service);
         vec![each.node.clone(), category, "failing".to_owned(), date(each.since_ms), reason]
     });
-    let rows: Vec<Vec<String>> = statuses.chain(services).chain(nodes).collect();
+    let ensembles = failures.ensembles.iter().map(|each| {
+        let reason = format!("{} {}", each.part, each.reason);
+        let category = format!("ensemble/{}", each.ensemble);
+        vec![each.node.clone(), category, "failing".to_owned(), date(each.since_ms), reason]
+    });
+    let rows: Vec<Vec<String>> = statuses.chain(services).chain(ensembles).chain(nodes).collect();
     if rows.is_empty() {
         return "nothing failed".to_owned();
     }
@@ -127,8 +133,8 @@ fn lines(failures: &Failures) -> String {
 pub(super) async fn logs(context: &Context, wanted: NodeLogs) -> CommandResult {
     let NodeLogs { of, process, follow, entity, category } = wanted;
     let name = of.name;
-    if let Some(entity) = process {
-        return ProcessReader { node: name, entity, follow }.run(context).await;
+    if let Some(of) = process {
+        return ProcessReader { node: name, of, follow }.run(context).await;
     }
     let kept = context.client.node_logs(&context.namespace, &name).await?.items;
     let fits = |log: &&NodeLog| {

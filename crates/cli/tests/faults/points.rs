@@ -8,9 +8,11 @@ mod handover;
 mod job;
 mod leader;
 mod member;
+mod osd;
 mod redis;
 mod silent;
 mod slices;
+mod snapshot;
 mod store;
 
 use bellwether_rt::fail::FailPoint;

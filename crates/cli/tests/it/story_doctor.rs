@@ -166,6 +166,7 @@ async fn an_archive_for_a_person_has_what_is_needed_and_no_secret() {
         "control-plane/status.json",
         "control-plane/servers.json",
         "control-plane/nodes.json",
+        "control-plane/ensembles.json",
         "control-plane/failures.json",
         "control-plane/events.json",
     ] {

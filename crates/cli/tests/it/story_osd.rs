@@ -1,13 +1,16 @@
-//! The OSDs of a real Ceph, on loop devices of four nodes: each empty device that is named becomes one, and one with a file system is never
-//! touched. Capacity grows with devices, a drained node is emptied, and one that a person has removed leaves no object behind.
+//! A real Ceph on four hosts with addresses of their own, on loop devices: each empty device that is named becomes an OSD, and one with
+//! anything on it is never touched. Capacity grows with devices, a drained node is emptied, a host whose cable is out changes nothing, a lost
+//! monitor is replaced, and an OSD that a person has removed leaves no object behind.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
+use bellwether_api::v1::ensemble::members::{EnsembleMember, MemberPhase};
 use bellwether_api::v1::ensemble::osd_reports::SafeToRemove;
 use bellwether_api::v1::ensemble::osds::{EnsembleOsd, OsdPhase};
+use bellwether_testbed::Network;
 
-use crate::place::{Setup, done, free_ports, text, wait_for};
+use crate::place::{Setup, done, text, wait_for};
 
 const NODES: usize = 4;
 
@@ -60,39 +63,106 @@ fn directory(place: &Setup, node: &str) -> String {
     place.path(&format!("{node}/data/ensembles"))
 }
 
-/// An installation with a device for each agent, and on the first node one more, with a file system.
-async fn installed(loops: &mut Loops) -> (Setup, String) {
-    let mut place = Setup::new().await;
-    let used = loops.add(&place.path("used.img"));
-    assert!(Command::new("mkfs.ext4").args(["-q", &used]).status().unwrap().success());
-    let mounted = loops.mount(&place.path("mounted.img"));
-    // A table of one partition, as BIOSes read it.
-    let mut table = vec![0; 446];
-    table.extend([0x80, 1, 1, 0, 0x83, 1, 1, 9, 0, 8, 0, 0, 0, 0x10, 0, 0]);
-    table.extend([0; 48]);
-    table.extend([0x55, 0xaa]);
-    std::fs::write(place.path("parts.img"), table).unwrap();
-    let parts = loops.add(&place.path("parts.img"));
-    for number in 1..=NODES {
-        let device = loops.add(&place.path(&format!("{number}.img")));
-        let more = match number {
-            1 => format!(", used = {used:?}, mounted = {mounted:?}, parts = {parts:?}"),
-            _ => String::new(),
-        };
-        let sections = format!(
-            "addresses = {{ lo = [\"127.0.39.{number}\"] }}\n\n[ensembles]\ndevice_paths = {{ d-{number} = {device:?}{more} }}\n"
-        );
-        place.start_agent(&node(number), &sections);
-    }
-    (place, used)
+/// An installation, its hosts, and the devices in them.
+struct Site {
+    place: Setup,
+    hosts: Network,
+    loops: Loops,
 }
 
-/// What the administrator is answered who works on the node of the monitor; nothing while nobody answers.
-fn ceph(place: &Setup, monitor: &str, program: &str, words: &[&str]) -> Option<String> {
-    let conf = format!("{}/disks/ceph.conf", directory(place, monitor));
-    let mut command = Command::new("timeout");
-    let asked = command.args(["30", program, "-c", &conf]).args(words).output().unwrap();
-    asked.status.success().then(|| text(&asked.stdout))
+impl Site {
+    /// A device in each host, and in the first one three more: with a file system, mounted, and with a table of partitions.
+    async fn new() -> Self {
+        let hosts = Network::new(NODES).unwrap();
+        let mut place = Setup::at(&hosts.outside()).await;
+        let mut loops = Loops::default();
+        let used = loops.add(&place.path("used.img"));
+        assert!(Command::new("mkfs.ext4").args(["-q", &used]).status().unwrap().success());
+        let mounted = loops.mount(&place.path("mounted.img"));
+        // A table of one partition, as BIOSes read it.
+        let mut table = vec![0; 446];
+        table.extend([0x80, 1, 1, 0, 0x83, 1, 1, 9, 0, 8, 0, 0, 0, 0x10, 0, 0]);
+        table.extend([0; 48]);
+        table.extend([0x55, 0xaa]);
+        std::fs::write(place.path("parts.img"), table).unwrap();
+        let parts = loops.add(&place.path("parts.img"));
+        for number in 1..=NODES {
+            let device = loops.add(&place.path(&format!("{number}.img")));
+            let more = match number {
+                1 => format!(
+                    ", used = {used:?}, mounted = {mounted:?}, parts = {parts:?}, typo = \"/dev/bw-none\""
+                ),
+                _ => String::new(),
+            };
+            let sections = format!(
+                "addresses = {{ eth0 = [\"{}\"] }}\n\n[ensembles]\ndevice_paths = {{ d-{number} = {device:?}{more} }}\n",
+                hosts.address(number)
+            );
+            place.start_agent_on(&hosts.on(number).unwrap(), &node(number), &sections);
+        }
+        Self { place, hosts, loops }
+    }
+
+    /// What the administrator is answered who works on the host of a monitor.
+    fn asked(&self, host: usize, program: &str, words: &[&str]) -> Output {
+        let conf = format!("{}/disks/ceph.conf", directory(&self.place, &node(host)));
+        let command = ["timeout", "30", program, "-c", &conf];
+        self.hosts.run(host, &[&command, words].concat()).unwrap()
+    }
+
+    /// The same; nothing while nobody answers.
+    fn ceph(&self, host: usize, program: &str, words: &[&str]) -> Option<String> {
+        let asked = self.asked(host, program, words);
+        asked.status.success().then(|| text(&asked.stdout))
+    }
+
+    /// Total bytes of the store.
+    fn capacity(&self, host: usize) -> Option<u64> {
+        let said: serde_json::Value =
+            serde_json::from_str(&self.ceph(host, "ceph", &["df", "-f", "json"])?).ok()?;
+        said.pointer("/stats/total_bytes")?.as_u64()
+    }
+
+    /// Puts an object, with as many bytes as make it worth moving.
+    fn put(&self, host: usize) -> Vec<u8> {
+        let written: Vec<u8> = (0..3_000_000_u32).map(|number| (number % 251) as u8).collect();
+        std::fs::write(self.place.path("object"), &written).unwrap();
+        for words in [
+            &["osd", "pool", "create", "data", "8"][..],
+            &["osd", "pool", "application", "enable", "data", "rados"],
+        ] {
+            assert!(self.ceph(host, "ceph", words).is_some(), "{words:?}");
+        }
+        let put = ["-p", "data", "put", "alpha", &self.place.path("object")];
+        assert!(self.ceph(host, "rados", &put).is_some());
+        written
+    }
+
+    fn get(&self, host: usize) -> Vec<u8> {
+        let read = self.place.path("read");
+        assert!(self.ceph(host, "rados", &["-p", "data", "get", "alpha", &read]).is_some());
+        std::fs::read(read).unwrap()
+    }
+
+    /// The store itself says that nothing is wrong with it.
+    async fn is_healthy(&self, host: usize) {
+        wait_for("the store is healthy", async || {
+            self.ceph(host, "ceph", &["health"]).is_some_and(|said| said.trim() == "HEALTH_OK")
+        })
+        .await;
+    }
+
+    /// The members, once three of them vote, and nothing is left to be done.
+    async fn three_vote(&self, what: &str) -> Vec<EnsembleMember> {
+        let client = self.place.client();
+        let mut members = Vec::new();
+        wait_for(what, async || {
+            members = client.ensemble("default", "disks").await.unwrap().status.unwrap().members;
+            members.len() == 3 && members.iter().all(|member| member.state == MemberPhase::Voting)
+        })
+        .await;
+        members
+    }
 }
 
 /// The OSDs, once they are like this.
@@ -122,35 +192,13 @@ fn kill(pids: &[String]) {
     assert!(Command::new("kill").arg("-9").args(pids).status().unwrap().success());
 }
 
-/// Total bytes of the store.
-fn capacity(place: &Setup, monitor: &str) -> Option<u64> {
-    let said: serde_json::Value =
-        serde_json::from_str(&ceph(place, monitor, "ceph", &["df", "-f", "json"])?).ok()?;
-    said.pointer("/stats/total_bytes")?.as_u64()
-}
-
 fn why(place: &Setup) -> String {
     text(&place.run(&["why", "ensemble/disks"]).stdout)
 }
 
-/// Puts an object, with as many bytes as make it worth moving.
-fn put(place: &Setup, monitor: &str) -> Vec<u8> {
-    let written: Vec<u8> = (0..3_000_000_u32).map(|number| (number % 251) as u8).collect();
-    std::fs::write(place.path("object"), &written).unwrap();
-    assert!(ceph(place, monitor, "ceph", &["osd", "pool", "create", "data", "8"]).is_some());
-    assert!(ceph(place, monitor, "rados", &["-p", "data", "put", "alpha", &place.path("object")]).is_some());
-    written
-}
-
-fn get(place: &Setup, monitor: &str) -> Vec<u8> {
-    let read = place.path("read");
-    assert!(ceph(place, monitor, "rados", &["-p", "data", "get", "alpha", &read]).is_some());
-    std::fs::read(read).unwrap()
-}
-
 /// The program of an OSD is started again, and one whose agent is killed goes on.
-async fn osds_outlive_their_agents(place: &mut Setup) {
-    let two = node(2);
+async fn osds_outlive_their_agents(site: &mut Site) {
+    let (two, place) = (node(2), &mut site.place);
     let before = programs(place, &two);
     assert_eq!(before.len(), 1, "{before:?}");
     kill(&before);
@@ -162,7 +210,7 @@ async fn osds_outlive_their_agents(place: &mut Setup) {
     osds(place, "it serves again", |osds| serving(osds) == 3).await;
     let before = programs(place, &two);
     place.kill_agent(&two);
-    place.resume_agent(&two);
+    place.resume_agent_on(&site.hosts.on(2).unwrap(), &two);
     wait_for("the agent reports", async || done(place, &["node", "get", &two]).contains("up")).await;
     osds(place, "it serves still", |osds| serving(osds) == 3).await;
     assert_eq!(programs(place, &two), before, "it was taken over");
@@ -170,76 +218,126 @@ async fn osds_outlive_their_agents(place: &mut Setup) {
 
 /// What a drained node has goes to others, and comes back.
 async fn a_drained_node_is_emptied(place: &Setup) {
-    done(place, &["node", "drain", "disk-3"]);
+    done(place, &["node", "drain", "disk-4"]);
     let is_empty = |osd: &EnsembleOsd| {
-        osd.node == "disk-3" && osd.state == OsdPhase::Out && osd.safe_to_remove == Some(SafeToRemove::Yes)
+        osd.node == "disk-4" && osd.state == OsdPhase::Out && osd.safe_to_remove == Some(SafeToRemove::Yes)
     };
     osds(place, "what it has is on others", |osds| osds.iter().any(is_empty)).await;
-    assert_eq!(programs(place, "disk-3").len(), 1, "it runs, and is not removed");
-    done(place, &["node", "uncordon", "disk-3"]);
+    assert_eq!(programs(place, "disk-4").len(), 1, "it runs, and is not removed");
+    let said = done(place, &["node", "why", "disk-4"]);
+    assert!(said.contains("ensemble disks: OSD 4 (osd.3) with device d-4 on node disk-4 is empty"), "{said}");
+    done(place, &["node", "uncordon", "disk-4"]);
     osds(place, "all have data again", |osds| serving(osds) == 4).await;
+}
+
+/// Of an OSD on a host that is cut off, nothing is known, and nothing is changed.
+async fn a_host_that_is_cut_off_keeps_its_osd(site: &Site) {
+    let place = &site.place;
+    site.hosts.cable(4, false).unwrap();
+    let is_unknown = |osd: &EnsembleOsd| osd.node == "disk-4" && osd.is_up != Some(true);
+    let osds_then = osds(place, "it is not said to work", |osds| osds.iter().any(is_unknown)).await;
+    assert!(osds_then.iter().all(|osd| osd.state == OsdPhase::In), "{osds_then:?}");
+    let said = why(place);
+    assert!(said.contains("its node is unreachable for"), "{said}");
+    site.hosts.cable(4, true).unwrap();
+    osds(place, "it serves again", |osds| serving(osds) == 4).await;
+}
+
+/// A monitor that is lost with its disk is replaced, by one on the node that has none.
+async fn a_lost_monitor_is_replaced(site: &Site, members: &[EnsembleMember]) -> usize {
+    let lost = members.last().unwrap();
+    let data = format!("{}/disks/", directory(&site.place, &lost.node));
+    let ended = Command::new("pkill").args(["-9", "-f", &format!("^ceph-mon .*{data}")]).status();
+    assert!(ended.unwrap().success());
+    std::fs::remove_dir_all(data).unwrap();
+    let mut members = Vec::new();
+    wait_for("another one takes its place", async || {
+        members = site.three_vote("three vote").await;
+        members.iter().all(|member| member.number != lost.number)
+    })
+    .await;
+    assert!(members.iter().any(|member| member.number == 4), "{members:?}");
+    (1..=NODES).find(|host| members.iter().any(|member| member.node == node(*host))).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn empty_devices_become_osds_capacity_follows_them_and_one_that_is_removed_takes_nothing_with_it() {
-    let mut loops = Loops::default();
-    let (mut place, used) = installed(&mut loops).await;
-    let before = std::fs::read(Path::new(&place.path("used.img"))).unwrap();
-    let [port] = free_ports().map(|port| port.to_string());
-    let create =
-        ["ensemble", "create", "disks", "--service", "ceph", "-l", "all", "--size", "1", "--port", &port];
-    let devices =
-        ["--replicas", "2", "--device", "d-1", "--device", "d-2", "--device", "d-3", "--device", "used"];
-    let never = ["--device", "mounted", "--device", "parts", "--device", "none"];
-    done(&place, &create.iter().chain(&devices).chain(&never).copied().collect::<Vec<_>>());
-    osds(&place, "three OSDs", |osds| serving(osds) == 3).await;
-    let said = why(&place);
+    let mut site = Site::new().await;
+    let used = std::fs::read(Path::new(&site.place.path("used.img"))).unwrap();
+    let place = &site.place;
+    let create = ["ensemble", "create", "disks", "--service", "ceph", "-l", "all", "--size", "3"];
+    let settings = ["--failover-after", "30s", "--replicas", "2"];
+    let devices = ["--device", "d-1", "--device", "d-2", "--device", "d-3", "--device", "used"];
+    let never = ["--device", "mounted", "--device", "parts", "--device", "none", "--device", "typo"];
+    let warned = place.run(&[&create[..], &settings, &devices, &never].concat());
+    assert!(warned.status.success(), "{}", text(&warned.stderr));
+    assert!(text(&warned.stderr).contains("no node offers device none"), "{}", text(&warned.stderr));
+    osds(place, "three OSDs", |osds| serving(osds) == 3).await;
+    let said = why(place);
     for line in [
-        "device used is not taken: there is ext4 on it",
-        "device parts is not taken: there is a partition table, dos on it",
+        "device used is not taken: it is not free: ext4 (/dev/loop",
+        "device parts is not taken: it is not free: a partition table, dos (/dev/loop",
         "device none is not taken: no node offers it",
+        "device typo is not taken: it is not free: no device is there (/dev/bw-none on node disk-1)",
     ] {
         assert!(said.contains(line), "{line}: {said}");
     }
     let mounted = said.lines().find(|line| line.starts_with("device mounted is not taken")).unwrap();
     assert!(mounted.contains("a file system that is mounted at") && mounted.contains("ext4"), "{mounted}");
-    let members = place.client().ensemble("default", "disks").await.unwrap().status.unwrap().members;
-    let monitor = members.first().unwrap().node.clone();
-    let written = put(&place, &monitor);
-    osds_outlive_their_agents(&mut place).await;
+    let members = site.three_vote("three monitors").await;
+    let host = (1..=NODES).find(|host| members[0].node == node(*host)).unwrap();
+    let written = site.put(host);
+    osds_outlive_their_agents(&mut site).await;
+    capacity_grows(&site, host).await;
+    a_drained_node_is_emptied(&site.place).await;
+    a_host_that_is_cut_off_keeps_its_osd(&site).await;
+    assert_eq!(site.get(host), written);
+    let host = a_lost_monitor_is_replaced(&site, &members).await;
+    site.is_healthy(host).await;
+    assert_eq!(site.get(host), written);
+    one_is_removed(&site, host).await;
+    assert_eq!(site.get(host), written);
 
-    let small = capacity(&place, &monitor).unwrap();
-    done(&place, &["ensemble", "set", "disks", "--device", "d-4"]);
-    osds(&place, "a fourth OSD", |osds| serving(osds) == 4).await;
-    wait_for("capacity grows", async || capacity(&place, &monitor).is_some_and(|now| now > small)).await;
-    let shown = done(&place, &["ensemble", "get", "disks"]);
-    assert!(
-        shown.contains("osd.3")
-            && shown.contains("devices         d-1, d-2, d-3, d-4, mounted, none, parts, used"),
-        "{shown}"
-    );
-    a_drained_node_is_emptied(&place).await;
-    assert_eq!(get(&place, &monitor), written);
-
-    // The device of one that is removed has its label still, and is not taken again, whatever is on it.
-    done(&place, &["ensemble", "remove-osd", "disks", "2", "--yes"]);
-    let is_removed = |osds: &[EnsembleOsd]| {
-        osds.iter().any(|osd| osd.number == 2 && osd.state == OsdPhase::Removed && osd.is_up.is_none())
-    };
-    osds(&place, "it is removed", is_removed).await;
-    wait_for("it is stopped", async || programs(&place, &node(2)).is_empty()).await;
-    let listed = ceph(&place, &monitor, "ceph", &["osd", "ls"]).unwrap();
-    assert_eq!(listed.lines().count(), 3, "{listed}");
-    assert_eq!(get(&place, &monitor), written);
-    let said = why(&place);
-    assert!(said.contains("device d-2 is not taken: OSD 2, which had it, was removed"), "{said}");
-
-    done(&place, &["ensemble", "delete", "disks", "--yes"]);
-    let all = async || (1..=NODES).all(|number| programs(&place, &node(number)).is_empty());
+    let place = &site.place;
+    done(place, &["ensemble", "delete", "disks", "--yes"]);
+    let all = async || (1..=NODES).all(|number| programs(place, &node(number)).is_empty());
     wait_for("all are stopped", all).await;
     wait_for("nothing is left of it", async || {
         text(&place.run(&["why", "ensemble/disks"]).stderr).contains("disks")
     })
     .await;
-    assert!(std::fs::read(Path::new(&place.path("used.img"))).unwrap() == before, "{used} was touched");
+    let now = std::fs::read(Path::new(&place.path("used.img"))).unwrap();
+    assert!(now == used, "a device of {:?} was touched", site.loops.devices);
+}
+
+async fn capacity_grows(site: &Site, host: usize) {
+    let place = &site.place;
+    let small = site.capacity(host).unwrap();
+    done(place, &["ensemble", "set", "disks", "--device", "d-4"]);
+    osds(place, "a fourth OSD", |osds| serving(osds) == 4).await;
+    wait_for("capacity grows", async || site.capacity(host).is_some_and(|now| now > small)).await;
+    let shown = done(place, &["ensemble", "get", "disks"]);
+    assert!(
+        shown.contains("osd.3")
+            && shown.contains("devices         d-1, d-2, d-3, d-4, mounted, none, parts, typo, used")
+            && shown.contains("device none is not taken"),
+        "{shown}"
+    );
+}
+
+/// The device of one that is removed has its label still, and is not taken again, whatever is on it.
+async fn one_is_removed(site: &Site, host: usize) {
+    let place = &site.place;
+    let missing = place.run(&["ensemble", "remove-osd", "disks", "osd.9", "--yes"]);
+    assert!(text(&missing.stderr).contains("osd.9"), "{}", text(&missing.stderr));
+    done(place, &["ensemble", "remove-osd", "disks", "osd.1", "--yes"]);
+    let is_removed = |osds: &[EnsembleOsd]| {
+        osds.iter().any(|osd| osd.number == 2 && osd.state == OsdPhase::Removed && osd.is_up.is_none())
+    };
+    osds(place, "it is removed", is_removed).await;
+    wait_for("it is stopped", async || programs(place, &node(2)).is_empty()).await;
+    let listed = site.ceph(host, "ceph", &["osd", "ls"]).unwrap();
+    assert_eq!(listed.lines().count(), 3, "{listed}");
+    let said = why(place);
+    assert!(said.contains("device d-2 is not taken: OSD 2, which had it, was removed"), "{said}");
 }

@@ -2,6 +2,7 @@
 //! next change begins. A change is recorded before anybody acts on it, and each step may be repeated: the store is always asked what is so.
 
 pub mod candidates;
+pub mod failing;
 mod independents;
 mod lead;
 mod orders;

@@ -9,9 +9,10 @@ use bellwether_api::v1::ensemble::osds::RemoveOsd;
 use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
 use bellwether_api::v1::ensemble::restore::RestoreSpec;
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
-use bellwether_api::v1::ensemble::status::EnsembleStatus;
+use bellwether_api::v1::ensemble::status::{EnsembleStatus, RefusedDevice};
 use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, FailoverEnsemble, PlanEnsemble, ScaleEnsemble};
 use bellwether_core::access::{ObjectKind, Right};
+use bellwether_core::decide::ensembles::osds::explain;
 use bellwether_core::decide::ensembles::plan;
 use bellwether_core::records::ensemble::Ensemble as CoreEnsemble;
 use bellwether_core::records::ensemble_members::EnsembleMembers;
@@ -83,6 +84,9 @@ fn shown(
     let members = members(fleet, &ensemble.name);
     let is_seen = |node: &str| readable.has_object(ObjectKind::Node, node);
     let status = EnsembleStatus::planned(&plan, (members, fleet), is_seen, REFUSALS_SHOWN);
+    let devices = members.map(|members| explain::refused(fleet, ensemble, members, now)).unwrap_or_default();
+    let refused_devices = RefusedDevice::seen(devices, is_seen);
+    let status = EnsembleStatus { refused_devices, ..status };
     Ensemble { status: Some(status), ..Ensemble::from(ensemble) }
 }
 

@@ -1,7 +1,9 @@
 //! All failures in a namespace, over HTTP, in one bounded response.
 
 use axum::extract::State;
-use bellwether_api::v1::failure::{FailingInstance, Failure as Line, Failures, Unreachable};
+use bellwether_api::v1::failure::{FailingInstance, FailingPart, Failure as Line, Failures, Unreachable};
+use bellwether_core::decide::ensembles::failing::{self, EnsemblePart};
+use bellwether_core::records::ensemble_members::EnsembleMembers;
 use bellwether_core::records::node::PresenceState;
 use bellwether_core::world::fleet::Fleet;
 
@@ -20,6 +22,19 @@ pub(crate) async fn list(
         world.fleets.get(&namespace).map_or_else(Failures::default, |fleet| failures(fleet, &readable));
     failures.revision = world.revision.get();
     Ok(JsonAnswer(failures))
+}
+
+/// What does not work of an ensemble, without members whose service instances say so already.
+fn parts(fleet: &Fleet, readable: &Readable, members: &EnsembleMembers) -> Vec<FailingPart> {
+    let name = &members.ensemble;
+    let is_told = |part: &failing::FailingPart| {
+        let mut instances = fleet.failing_instances(&part.node);
+        matches!(part.part, EnsemblePart::Member(_))
+            && instances.any(|((service, _), _)| service.as_str() == name.as_str())
+    };
+    let failing = failing::failing(fleet, members).into_iter();
+    let seen = failing.filter(|part| readable.has(part.node.as_str()) && !is_told(part));
+    seen.map(|part| FailingPart::of(name, part)).collect()
 }
 
 fn failures(fleet: &Fleet, readable: &Readable) -> Failures {
@@ -51,5 +66,7 @@ fn failures(fleet: &Fleet, readable: &Readable) -> Failures {
             });
         all.services.extend(failing);
     }
+    let ensembles = fleet.ensemble_members.values().map(|kept| &*kept.value);
+    all.ensembles = ensembles.flat_map(|members| parts(fleet, readable, members)).collect();
     all
 }

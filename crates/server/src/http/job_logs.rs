@@ -52,6 +52,7 @@ pub(crate) async fn read(
         offset,
         wait_ms: u64::try_from(wait.as_millis()).unwrap_or(MAX_FOLLOW_MS),
         entity: None,
+        ensemble: None,
         tail_bytes: None,
     };
     let node = (of.namespace.clone(), of.node.clone());

@@ -1,9 +1,12 @@
 //! The summary of a namespace over HTTP.
 
 use axum::extract::State;
-use bellwether_api::v1::overview::{ConditionOverview, EntityOverview, Overview, StuckSink};
+use bellwether_api::v1::overview::{
+    ConditionOverview, EntityOverview, ImpairedEnsemble, Overview, StuckSink,
+};
 use bellwether_api::v1::server::Leader;
 use bellwether_core::access::ObjectKind;
+use bellwether_core::decide::ensembles::failing::counts;
 use bellwether_core::decide::reactions::is_limited;
 use bellwether_core::decide::sinks::{stuck_since, waits_for};
 use bellwether_core::records::reaction::ConditionSubject;
@@ -57,6 +60,7 @@ pub(crate) async fn get(
         refusing: tally.refusing,
         first_refusing: first_refusing(fleet, &readable),
         failing_instances: tally.failing_instances,
+        impaired_ensembles: impaired(fleet, &readable),
         not_runnable: fleet.not_runnable.size() as u64,
         first_not_runnable: first_not_runnable(fleet, &readable),
         conditions: conditions(fleet, &readable).count() as u64,
@@ -103,6 +107,24 @@ fn first_not_runnable(fleet: &Fleet, readable: &Readable) -> Option<String> {
     let mut marks = fleet.not_runnable.values().map(|kept| &*kept.value);
     let first = marks.find(|mark| readable.has_object(ObjectKind::Node, mark.node.as_str()))?;
     Some(format!("{} is {}", first.node, first.line()))
+}
+
+/// The ensembles of which not all works.
+fn impaired(fleet: &Fleet, readable: &Readable) -> Vec<ImpairedEnsemble> {
+    let all = fleet.ensembles.keys().filter_map(|name| Some((name, fleet.ensemble_members.get(name)?)));
+    let seen = all.filter(|(name, _)| readable.has_object(ObjectKind::Ensemble, name.as_str()));
+    let impaired = seen.filter_map(|(name, kept)| {
+        let counts = counts(fleet, &kept.value);
+        let is_well = counts.members == counts.working && counts.osds == counts.working_osds;
+        (!is_well).then(|| ImpairedEnsemble {
+            ensemble: name.to_string(),
+            members: counts.members as u64,
+            working: counts.working as u64,
+            osds: counts.osds as u64,
+            working_osds: counts.working_osds as u64,
+        })
+    });
+    impaired.collect()
 }
 
 /// The conditions of data stores and clusters that are true. Nodes that nobody reaches are counted by their presence.

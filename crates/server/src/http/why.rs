@@ -8,6 +8,7 @@ use bellwether_api::shape::read;
 use bellwether_api::v1::why::Why;
 use bellwether_core::access::ObjectKind;
 use bellwether_core::catalogue::need;
+use bellwether_core::decide::ensembles::osds::explain;
 use bellwether_core::records::ensemble_members::Member;
 use bellwether_core::records::node::PresenceState;
 use bellwether_core::records::probes::StoreState;
@@ -216,11 +217,11 @@ fn node(
         lines.push(format!("{category} is {}: {}", status.shown(), or_none(&status.reason)));
     }
     lines.extend(not_healthy(fleet, name, now));
-    lines.extend(members(fleet, name));
     let services = fleet.waits.on(name).filter(|wait| matches!(wait.who, Waiter::Service(_)));
     lines.extend(services.flat_map(|wait| wait_cycles_of(fleet, wait)));
     let target = TargetName::from(name);
     let waiting = !lines.is_empty();
+    lines.extend(members(fleet, name, now));
     let boards = fleet.boards.iter().filter(|(_, board)| board.target(&target).is_some());
     for (entity, board) in boards.filter(|(entity, _)| still_counts(fleet, entity, name)) {
         lines.push(format!("{entity}: {}", world.why_target(fleet, board, &target, time)));
@@ -246,14 +247,19 @@ fn still_counts(fleet: &Fleet, entity: &EntityName, node: &NodeName) -> bool {
     !was_aborted && fleet.workflow_state(node) == WorkflowState::Failed(entity)
 }
 
-/// The members of ensembles that a node has.
-fn members(fleet: &Fleet, name: &NodeName) -> Vec<String> {
+/// The members and the OSDs of ensembles that a node has.
+fn members(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Vec<String> {
     let all = fleet.ensemble_members.values().map(|kept| &*kept.value);
     let own = all.filter_map(|members| Some((&members.ensemble, members.of_node(name)?)));
     let line = |(ensemble, (number, member)): (&EnsembleName, (MemberNumber, &Member))| {
         format!("it has member {number} of ensemble {ensemble}, which is {}", member.phase.as_str())
     };
-    own.map(line).collect()
+    let mut lines: Vec<String> = own.map(line).collect();
+    for members in fleet.ensemble_members.values().map(|kept| &*kept.value) {
+        let osds = explain::of_node(fleet, members, name, now);
+        lines.extend(osds.iter().map(|osd| format!("ensemble {}: {osd}", members.ensemble)));
+    }
+    lines
 }
 
 /// The data stores of a node that are not up, and the service instances that are not healthy.

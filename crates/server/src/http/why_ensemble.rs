@@ -1,6 +1,6 @@
 //! Why an ensemble is not as it is to be, or that it is.
 
-use bellwether_api::v1::ensemble::status::EnsembleStatus;
+use bellwether_api::v1::ensemble::status::{EnsembleStatus, RefusedDevice};
 use bellwether_core::access::ObjectKind;
 use bellwether_core::decide::ensembles::osds::explain;
 use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep, plan, reported};
@@ -45,6 +45,9 @@ pub(super) fn ensemble(
     lines.extend(members.into_iter().flat_map(|members| requests::snapshot_lines(members, now)));
     let osds = |members| explain::lines(fleet, &kept.value, members, now);
     lines.extend(members.into_iter().flat_map(osds));
+    lines.extend(
+        members.into_iter().flat_map(|members| devices((fleet, readable), (&kept.value, members), now)),
+    );
     let is_waiting = !plan.steps.is_empty() || plan.waiting.is_some();
     if world.leader.is_none() && is_waiting {
         let text = "no server leads, and no member is changed until one does; see: bellwether server list";
@@ -134,6 +137,17 @@ fn former(fleet: &Fleet, members: Option<&EnsembleMembers>, now: Timestamp) -> O
         format!("it was deleted, and its former members are leaving: {}", ops::ensemble::on_nodes(members));
     let osds = explain::osds(fleet, members, now);
     Some((true, std::iter::once(first).chain(each(fleet, members, now)).chain(osds).collect()))
+}
+
+/// The devices that are not taken, as far as the caller may read their nodes.
+fn devices(
+    (fleet, readable): (&Fleet, &Readable),
+    (ensemble, members): (&Ensemble, &EnsembleMembers),
+    now: Timestamp,
+) -> Vec<String> {
+    let is_seen = |node: &str| readable.has_object(ObjectKind::Node, node);
+    let refused = RefusedDevice::seen(explain::refused(fleet, ensemble, members, now), is_seen);
+    refused.iter().map(RefusedDevice::line).collect()
 }
 
 /// The nodes that match and may have no member, as far as the caller may read them.

@@ -8,7 +8,7 @@ use super::super::connection::{Client, DEFAULT_DEADLINE, Nothing};
 use super::super::error::CallError;
 use crate::paths::{self, fill};
 use crate::v1::job::Job;
-use crate::v1::job_log::{JobLog, LogChunk};
+use crate::v1::job_log::{EnsembleLog, JobLog, LogChunk};
 use crate::v1::node::Reason;
 use crate::v1::page::Page;
 use crate::v1::process_log::ProcessLog;
@@ -203,6 +203,25 @@ impl Client {
         let path = fill(paths::PROCESS_LOG, &[namespace, node, entity]);
         let offset = offset.map_or_else(String::new, |offset| format!("&offset={offset}"));
         let path = format!("{path}?wait={}ms{offset}", wait.as_millis());
+        self.get(&path, wait + LOG_DEADLINE).await
+    }
+
+    /// Reads the output of what a node has of an ensemble, in the same way.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn member_log(
+        &self,
+        namespace: &str,
+        (node, log): (&str, &EnsembleLog),
+        offset: Option<u64>,
+        wait: Duration,
+    ) -> Result<ProcessLog, CallError> {
+        let path = fill(paths::MEMBER_LOG, &[namespace, node, &log.ensemble]);
+        let offset = offset.map_or_else(String::new, |offset| format!("&offset={offset}"));
+        let osd = log.osd.map_or_else(String::new, |osd| format!("&osd={osd}"));
+        let manager = if log.manager { "&manager=true" } else { "" };
+        let path = format!("{path}?wait={}ms{offset}{osd}{manager}", wait.as_millis());
         self.get(&path, wait + LOG_DEADLINE).await
     }
 

@@ -81,7 +81,7 @@ pub struct EnsembleOsd {
     /// The number that the store gave it; absent until it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store_number: Option<u32>,
-    /// Whether others reach it, as the store says; absent if that is not known.
+    /// Whether it works, as the store and its node say; absent if that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_up: Option<bool>,
     /// Whether it may be removed without loss, as the store says; absent unless it is being emptied.
@@ -123,7 +123,9 @@ impl EnsembleOsd {
 
 impl From<KnownOsd<'_>> for EnsembleOsd {
     fn from(from: KnownOsd<'_>) -> Self {
-        let KnownOsd { number, osd, report, stored } = from;
+        let KnownOsd { number, osd, report, stored, unreachable_since } = from;
+        let silent = unreachable_since.map(|_| "is not known to work: its node is unreachable".to_owned());
+        let said = report.map(|report| report.reason.clone()).filter(|reason| !reason.is_empty());
         let is_emptied = osd.phase == core::OsdPhase::Out;
         Self {
             number: number.get(),
@@ -132,10 +134,10 @@ impl From<KnownOsd<'_>> for EnsembleOsd {
             state: osd.phase.into(),
             since_ms: osd.since.as_millis(),
             store_number: osd.store_number,
-            is_up: stored.map(|stored| stored.is_up),
+            is_up: from.is_up(),
             safe_to_remove: stored.filter(|_| is_emptied).map(|stored| stored.safe.into()),
             is_unwanted: osd.is_unwanted,
-            message: report.map(|report| report.reason.clone()).filter(|reason| !reason.is_empty()),
+            message: silent.or(said),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The state of ensembles in answers: their members, what is to happen to them, and which nodes may have none.
 
+use bellwether_core::decide::ensembles::osds::explain;
 use bellwether_core::decide::ensembles::osds::known::known;
 use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep, health};
 use bellwether_core::records::ensemble_members as core;
@@ -74,6 +75,9 @@ pub struct EnsembleStatus {
     /// Snapshots of its data; absent if none was ever asked for or taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshots: Option<EnsembleSnapshots>,
+    /// The devices that the ensemble names and no OSD has, as far as the caller may read their nodes. A list of ensembles leaves them out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_devices: Vec<RefusedDevice>,
     /// Number of nodes that match the filter and may have no new member. A list of ensembles leaves it out.
     #[serde(default, skip_serializing_if = "crate::shape::is_zero")]
     pub refused: u64,
@@ -102,6 +106,39 @@ pub struct EnsembleRefusal {
     pub node: String,
     /// Why it may have none.
     pub reason: String,
+}
+
+/// A device that an ensemble names and no OSD has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct RefusedDevice {
+    /// Serial number of the device.
+    pub device: String,
+    /// Name of the node that has it; absent if none offers it, or several do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// Why it is not taken.
+    pub reason: String,
+}
+
+impl RefusedDevice {
+    /// The devices of nodes that `is_seen` picks.
+    pub fn seen(devices: Vec<explain::RefusedDevice>, is_seen: impl Fn(&str) -> bool) -> Vec<Self> {
+        let is_seen =
+            |device: &explain::RefusedDevice| device.node.as_ref().is_none_or(|node| is_seen(node.as_str()));
+        let seen = devices.into_iter().filter(is_seen);
+        seen.map(|explain::RefusedDevice { serial, node, reason }| Self {
+            device: serial.to_string(),
+            node: node.map(|node| node.to_string()),
+            reason,
+        })
+        .collect()
+    }
+
+    /// The device and the reason in one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        format!("device {} is not taken: {}", self.device, self.reason)
+    }
 }
 
 impl EnsembleStatus {

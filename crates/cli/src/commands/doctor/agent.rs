@@ -32,6 +32,7 @@ pub(super) async fn look(path: &Path, findings: &mut Vec<Finding>) {
         findings.push(Finding::warning("agent/services", format!("cannot {reason}"), next));
     }
     findings.push(machine::disk("agent", &config.data_dir));
+    devices(&config, findings);
     match identity::certificate(&config.data_dir) {
         Ok(Some(certificate)) => joined(&config, certificate, findings).await,
         Ok(None) => {
@@ -50,6 +51,16 @@ pub(super) async fn look(path: &Path, findings: &mut Vec<Finding>) {
             let next = "start it: systemctl start bellwether-agent, or bellwether agent run";
             findings.push(Finding::failed("agent/process", error.to_string(), next));
         }
+    }
+}
+
+/// The devices that ensembles may have by their paths.
+fn devices(config: &Config, findings: &mut Vec<Finding>) {
+    let paths = config.ensembles.iter().flat_map(|settings| &settings.devices.paths);
+    for (name, path) in paths.filter(|(_, path)| !path.exists()) {
+        let detail = format!("{}, device {name} of [ensembles], does not exist", path.display());
+        let next = "mend device_paths, or put the device in";
+        findings.push(Finding::warning("agent/devices", detail, next));
     }
 }
 

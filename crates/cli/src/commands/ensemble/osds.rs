@@ -2,28 +2,33 @@
 
 use bellwether_api::v1::ensemble::osds::{EnsembleOsd, OsdPhase, RemoveOsd};
 use bellwether_api::v1::ensemble::service::CephSpec;
-use bellwether_api::v1::ensemble::status::EnsembleStatus;
+use bellwether_api::v1::ensemble::status::{EnsembleStatus, RefusedDevice};
 use bellwether_core::words::plural::plural;
 
-use crate::args::{Consent, EnsembleFlags};
+use crate::args::{Consent, EnsembleFlags, NamedOsd};
 use crate::confirm::confirm;
 use crate::context::Context;
-use crate::exit::Failure;
+use crate::exit::{Failure, LocalFault};
 use crate::show::table;
 use crate::show::time::date;
 
 /// Asks that an OSD is removed, after the question whether that is meant; or withdraws that.
 pub(super) async fn remove(
     context: &Context,
-    name: &str,
-    request: RemoveOsd,
+    (name, osd): (&str, NamedOsd),
+    (withdraw, reason): (bool, String),
     consent: Consent,
 ) -> Result<(), Failure> {
-    let (client, namespace, osd) = (&context.client, context.namespace.as_str(), request.osd);
+    let (client, namespace) = (&context.client, context.namespace.as_str());
+    let ensemble = client.ensemble(namespace, name).await?;
+    let osds = ensemble.status.map(|status| status.osds).unwrap_or_default();
+    let osd = match osd {
+        NamedOsd::Own(number) => number,
+        NamedOsd::Store(number) => numbered(&osds, number).ok_or_else(|| missing(name, number))?,
+    };
+    let request = RemoveOsd { osd, withdraw, reason };
     if !request.withdraw {
-        let ensemble = client.ensemble(namespace, name).await?;
-        let known =
-            ensemble.status.as_ref().and_then(|status| status.osds.iter().find(|of| of.number == osd));
+        let known = osds.iter().find(|of| of.number == osd);
         let what = known.map(|of| {
             let id =
                 of.store_number.map(|number| format!(" (osd.{number} of the store)")).unwrap_or_default();
@@ -47,10 +52,21 @@ pub(super) async fn remove(
     Ok(())
 }
 
+/// The number of the OSD to which the store gave this one. It gives that of a removed one to another.
+fn numbered(osds: &[EnsembleOsd], number: u32) -> Option<u64> {
+    let named = osds.iter().filter(|osd| osd.store_number == Some(number));
+    named.filter(|osd| osd.state != OsdPhase::Removed).map(|osd| osd.number).next()
+}
+
+fn missing(name: &str, number: u32) -> Failure {
+    Failure::local(LocalFault::Missing, format!("find osd.{number} among the OSDs of ensemble {name}"))
+        .hint(format!("see: bellwether ensemble get {name}"))
+}
+
 /// The OSDs and what their nodes say of them; nothing where there are none.
 pub(super) fn lines(status: &EnsembleStatus) -> Vec<String> {
     if status.osds.is_empty() {
-        return Vec::new();
+        return status.refused_devices.iter().map(RefusedDevice::line).collect();
     }
     let rows = status.osds.iter().map(|osd| {
         let EnsembleOsd { number, node, device, state, since_ms, store_number, is_up, .. } = osd;
@@ -76,6 +92,7 @@ pub(super) fn lines(status: &EnsembleStatus) -> Vec<String> {
         let message = osd.message.as_ref()?;
         Some(format!("OSD {} on node {} {message}", osd.number, osd.node))
     }));
+    lines.extend(status.refused_devices.iter().map(RefusedDevice::line));
     lines
 }
 

@@ -121,7 +121,8 @@ impl OsdsSight<'_> {
         let machines = self.places.keys().filter_map(|node| Some((node, self.fleet.node_members.get(node)?)));
         for (node, known) in machines {
             for (serial, device) in &known.value.devices {
-                let device = FoundDevice { node: node.clone(), used_by: device.used_by.clone() };
+                let (path, used_by) = (device.path.clone(), device.used_by.clone());
+                let device = FoundDevice { node: node.clone(), path, used_by };
                 found.entry(serial.clone()).or_default().push(device);
             }
         }

@@ -15,6 +15,8 @@ use crate::words::name::{DeviceSerial, NodeName};
 pub struct FoundDevice {
     /// The node that it is in.
     pub node: NodeName,
+    /// Its path there.
+    pub path: String,
     /// What is on it or holds it: a signature of a file system, a partition table, a mount, a holder. Empty if it is free.
     pub used_by: Vec<String>,
 }
@@ -103,11 +105,11 @@ pub enum DeviceRefusal {
     /// Several nodes have a device of this serial number.
     InSeveral(Vec<NodeName>),
     /// It is not free.
-    Used(Vec<String>),
-    /// Its node may have no new member.
-    Node(String),
+    Used(FoundDevice),
+    /// Its node may have no new member, for this reason.
+    Node(NodeName, String),
     /// Its node is drained.
-    Drained,
+    Drained(NodeName),
     /// A member of it was removed, and nobody said that it may be taken again.
     RemovedBefore(MemberNumber),
 }
@@ -178,13 +180,13 @@ pub fn taken<'a>(
         }
     };
     if !device.used_by.is_empty() {
-        return Err(DeviceRefusal::Used(device.used_by.clone()));
+        return Err(DeviceRefusal::Used(device.clone()));
     }
     if let Some(reason) = view.refused.get(&device.node) {
-        return Err(DeviceRefusal::Node(reason.clone()));
+        return Err(DeviceRefusal::Node(device.node.clone(), reason.clone()));
     }
     if view.drained.contains(&device.node) {
-        return Err(DeviceRefusal::Drained);
+        return Err(DeviceRefusal::Drained(device.node.clone()));
     }
     Ok(Some(&device.node))
 }

@@ -317,6 +317,17 @@ pub(super) fn statuses(routes: Routes) -> Routes {
             .asks_node(),
             process_logs::read,
         )
+        .add::<Empty, ProcessLog, _, _>(
+            route(
+                Get,
+                paths::MEMBER_LOG,
+                RequiredAccess::get(ObjectKind::Node),
+                "Read the output of the member, the OSD or the manager that a node has of an ensemble, from its node",
+            )
+            .query(&["offset", "wait", "osd", "manager"])
+            .asks_node(),
+            process_logs::read_member,
+        )
 }
 
 /// Calls of a node's agent.

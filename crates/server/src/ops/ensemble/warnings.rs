@@ -3,10 +3,14 @@
 use bellwether_core::decide::ensembles::candidates::{is_matched, shared};
 use bellwether_core::records::ensemble::{Ensemble, EnsembleService, EnsembleSize};
 use bellwether_core::records::node::Node;
+use bellwether_core::words::name::DeviceSerial;
 use bellwether_core::words::plural::plural;
 use bellwether_core::world::fleet::Fleet;
 
 use crate::ops::entity_warnings;
+
+/// Most devices that a warning names.
+const DEVICES_SHOWN: usize = 10;
 
 /// What to know of an ensemble; `None` if there is nothing. Costs time in proportion to the nodes that match it, for each ensemble with one
 /// of its ports.
@@ -20,6 +24,7 @@ pub(crate) fn warning(fleet: &Fleet, ensemble: &Ensemble) -> Option<String> {
         even(ensemble),
         capped(ensemble),
         shared_with(fleet, ensemble, &matching),
+        not_offered(fleet, ensemble),
     ]
     .into_iter()
     .flatten()
@@ -69,6 +74,25 @@ fn even(ensemble: &Ensemble) -> Option<String> {
         }
         EnsembleSize::Number(_) | EnsembleSize::Quorum => None,
     }
+}
+
+/// Devices that no node offers: their serial numbers may be mistyped, or they come with nodes that join later.
+fn not_offered(fleet: &Fleet, ensemble: &Ensemble) -> Option<String> {
+    let offered = |serial: &DeviceSerial| {
+        let mut nodes = fleet.node_members.values().map(|kept| &kept.value.devices);
+        nodes.any(|devices| devices.contains_key(serial))
+    };
+    let unknown = ensemble.service.devices().into_iter().flatten().filter(|serial| !offered(serial));
+    let unknown: Vec<String> = unknown.map(ToString::to_string).collect();
+    let shown = unknown.iter().take(DEVICES_SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    let more = match unknown.len().saturating_sub(DEVICES_SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!unknown.is_empty()).then(|| {
+        let devices = if unknown.len() == 1 { "device" } else { "devices" };
+        format!("no node offers {devices} {shown}{more}: name them in devices of [ensembles] of an agent")
+    })
 }
 
 /// A primary that is to have more replicas than there can be, or none.

@@ -5,8 +5,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::records::ensemble_members::EnsembleMembers;
-use crate::records::osd::{Osd, OsdReport, StoreOsd};
+use crate::records::member_state::MemberState;
+use crate::records::node::PresenceState;
+use crate::records::osd::{Osd, OsdPhase, OsdReport, StoreOsd};
 use crate::words::counter::MemberNumber;
+use crate::words::time::Timestamp;
 use crate::world::fleet::Fleet;
 
 /// An OSD, as far as is known.
@@ -20,6 +23,28 @@ pub struct KnownOsd<'a> {
     pub report: Option<&'a OsdReport>,
     /// What the store has of it; `None` if it has it not, or nobody can read that.
     pub stored: Option<&'a StoreOsd>,
+    /// Since when its node is unreachable; `None` if it is not.
+    pub unreachable_since: Option<Timestamp>,
+}
+
+impl KnownOsd<'_> {
+    /// Whether it works, as far as is known now. The store is read from time to time, so that its node may know better that one does not run;
+    /// and that one still runs of which nobody hears is not known from what the store said before.
+    #[must_use]
+    pub fn is_up(&self) -> Option<bool> {
+        let stored = self.stored.map(|stored| stored.is_up);
+        if self.osd.phase == OsdPhase::Removed {
+            return stored;
+        }
+        if self.unreachable_since.is_some() {
+            return stored.filter(|is_up| !is_up);
+        }
+        let ends = |report: &OsdReport| matches!(report.state, MemberState::Failed | MemberState::Refused);
+        match self.report {
+            Some(report) if ends(report) => stored.map(|_| false),
+            Some(_) | None => stored,
+        }
+    }
 }
 
 /// The OSDs of an ensemble, with what is known of each.
@@ -35,7 +60,10 @@ pub fn known<'a>(fleet: &'a Fleet, members: &'a EnsembleMembers) -> Vec<KnownOsd
             (report.identity == members.identity).then_some(report)
         });
         let stored = reader.and_then(|listed| listed.get(&Osd::uuid(&members.identity, *number)));
-        KnownOsd { number: *number, osd, report, stored }
+        let presence = fleet.presences.get(&osd.node).map(|kept| &kept.value);
+        let unreachable = presence.filter(|presence| presence.contact == PresenceState::Unreachable);
+        let unreachable_since = unreachable.map(|presence| presence.since);
+        KnownOsd { number: *number, osd, report, stored, unreachable_since }
     };
     members.osds.osds.iter().map(of).collect()
 }

@@ -7,7 +7,7 @@ use std::vec::Vec;
 use proptest::prelude::*;
 
 use self::site::{NODES, NOW, Site, disk};
-use super::explain::lines;
+use super::explain::{lines, refused};
 use crate::decide::ensembles::plan::plan;
 use crate::records::ensemble::{CephSettings, EnsembleService};
 use crate::records::key::Record;
@@ -20,8 +20,11 @@ fn each_device_becomes_an_osd_and_one_with_data_does_not() {
     site.used.insert(3);
     site.settle();
     assert_eq!(site.phases(), [OsdPhase::In; 3]);
-    let said = lines(site.fleet(), &site.ensemble, &site.members(), NOW).join("\n");
-    assert!(said.contains("device disk-3 is not taken: there is ext4 on it"), "{said}");
+    let members = site.members();
+    let devices = refused(site.fleet(), &site.ensemble, &members, NOW);
+    let reasons: Vec<&str> = devices.iter().map(|device| device.reason.as_str()).collect();
+    assert_eq!(reasons, ["it is not free: ext4 (/dev/sdb on node n-3)"]);
+    let said = lines(site.fleet(), &site.ensemble, &members, NOW).join("\n");
     assert!(said.contains("OSD 1 (osd.0) with device disk-1 on node n-1 is in"), "{said}");
 }
 

@@ -20,7 +20,8 @@ fn number(number: u64) -> MemberNumber {
 
 /// Nodes with one free and allowed device each.
 fn free(nodes: usize) -> DevicesView {
-    let found = |of: usize| (disk(of), vec![FoundDevice { node: node(of), used_by: vec![] }]);
+    let found =
+        |of: usize| (disk(of), vec![FoundDevice { node: node(of), path: String::new(), used_by: vec![] }]);
     DevicesView {
         allowed: (0..nodes).map(disk).collect(),
         found: (0..nodes).map(found).collect(),
@@ -60,8 +61,10 @@ fn join(view: &mut DevicesView) {
     for member in view.members.values_mut().filter(|member| member.state == DeviceState::Joining) {
         member.state = DeviceState::In;
         let used = vec!["ceph_bluestore".to_string()];
-        view.found
-            .insert(member.serial.clone(), vec![FoundDevice { node: member.node.clone(), used_by: used }]);
+        view.found.insert(
+            member.serial.clone(),
+            vec![FoundDevice { node: member.node.clone(), path: String::new(), used_by: used }],
+        );
     }
 }
 
@@ -91,15 +94,22 @@ fn a_device_with_anything_on_it_in_two_nodes_or_not_allowed_is_never_taken() {
     let mut view = free(4);
     let used = vec!["a mounted file system, ext4".to_string()];
     view.found.get_mut(&disk(0)).unwrap()[0].used_by = used.clone();
-    view.found.get_mut(&disk(1)).unwrap().push(FoundDevice { node: node(9), used_by: vec![] });
+    view.found.get_mut(&disk(1)).unwrap().push(FoundDevice {
+        node: node(9),
+        path: String::new(),
+        used_by: vec![],
+    });
     view.allowed.remove(&disk(2));
     view.refused.insert(node(3), "it is unreachable".to_string());
     assert_eq!(settle(&mut view), DeviceStep::Rest);
     assert!(view.members.is_empty());
     let why = |number: usize| taken(&view, &disk(number)).unwrap_err();
-    assert_eq!(why(0), DeviceRefusal::Used(used));
+    assert_eq!(
+        why(0),
+        DeviceRefusal::Used(FoundDevice { node: node(0), path: String::new(), used_by: used })
+    );
     assert_eq!(why(1), DeviceRefusal::InSeveral(vec![node(1), node(9)]));
-    assert_eq!(why(3), DeviceRefusal::Node("it is unreachable".to_string()));
+    assert_eq!(why(3), DeviceRefusal::Node(node(3), "it is unreachable".to_string()));
     assert_eq!(why(7), DeviceRefusal::NotFound);
 }
 

@@ -1,0 +1,105 @@
+//! What does not work of ensembles: members and OSDs that are to, as far as is known of them.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::osds::known::known;
+use super::plan::{MemberHealth, health, reported};
+use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
+use crate::records::member::MemberState;
+use crate::records::osd::OsdPhase;
+use crate::words::counter::MemberNumber;
+use crate::words::name::NodeName;
+use crate::words::time::Timestamp;
+use crate::world::fleet::Fleet;
+
+/// A member or an OSD that does not work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailingPart {
+    /// What it is.
+    pub part: EnsemblePart,
+    /// Its node, which is heard of.
+    pub node: NodeName,
+    /// Since when, if that is known, or since when it is what it is.
+    pub since: Timestamp,
+    /// Why, as its node says it.
+    pub reason: String,
+}
+
+/// A part of an ensemble.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EnsemblePart {
+    /// A member.
+    Member(MemberNumber),
+    /// An OSD.
+    Osd(MemberNumber),
+}
+
+/// How many members and OSDs of an ensemble work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EnsembleCounts {
+    /// Members that vote, or that are the primary or a replica.
+    pub members: usize,
+    /// Those of them that work.
+    pub working: usize,
+    /// OSDs that have data, or may have.
+    pub osds: usize,
+    /// Those of them that work.
+    pub working_osds: usize,
+}
+
+/// What does not work of an ensemble on nodes that are heard of. Of what is on others, nothing is known.
+#[must_use]
+pub fn failing(fleet: &Fleet, members: &EnsembleMembers) -> Vec<FailingPart> {
+    let own = members.members.iter().filter_map(|(number, member)| {
+        let MemberHealth::Reported(report) = health(fleet, members, *number) else { return None };
+        let is_to_work = !matches!(member.phase, MemberPhase::Leaving(_) | MemberPhase::Removed(_));
+        let fails = matches!(report.state, MemberState::Failed | MemberState::Refused);
+        (is_to_work && fails).then(|| FailingPart {
+            part: EnsemblePart::Member(*number),
+            node: member.node.clone(),
+            since: reported(fleet, members, *number).map_or(member.since, |known| known.since),
+            reason: report.reason.clone(),
+        })
+    });
+    let osds = known(fleet, members).into_iter().filter_map(|known| {
+        let is_heard = known.unreachable_since.is_none() && fleet.active_node(&known.osd.node).is_some();
+        let said = known.report.map_or("", |report| report.reason.as_str());
+        let is_refused = known.osd.phase == OsdPhase::Joining
+            && known
+                .report
+                .is_some_and(|report| matches!(report.state, MemberState::Failed | MemberState::Refused));
+        let is_down = matches!(known.osd.phase, OsdPhase::In | OsdPhase::Out) && known.is_up() == Some(false);
+        (is_heard && (is_down || is_refused)).then(|| FailingPart {
+            part: EnsemblePart::Osd(known.number),
+            node: known.osd.node.clone(),
+            since: known.osd.since,
+            reason: if said.is_empty() { "is down, as the store says".to_string() } else { said.to_string() },
+        })
+    });
+    own.chain(osds).collect()
+}
+
+/// How many members and OSDs of an ensemble work.
+#[must_use]
+pub fn counts(fleet: &Fleet, members: &EnsembleMembers) -> EnsembleCounts {
+    let serves = |phase: &MemberPhase| matches!(phase, MemberPhase::Voting | MemberPhase::Serving);
+    let serving = members.members.iter().filter(|(_, member)| serves(&member.phase));
+    let works = |number: MemberNumber| {
+        matches!(
+            health(fleet, members, number),
+            MemberHealth::Reported(report) if report.state == MemberState::Working
+        )
+    };
+    let osds: Vec<_> = known(fleet, members)
+        .into_iter()
+        .filter(|known| matches!(known.osd.phase, OsdPhase::In | OsdPhase::Out))
+        .collect();
+    EnsembleCounts {
+        members: serving.clone().count(),
+        // Without a primary, none of them takes writes.
+        working: if members.lead.is_held { 0 } else { serving.filter(|(number, _)| works(**number)).count() },
+        osds: osds.len(),
+        working_osds: osds.iter().filter(|known| known.is_up() == Some(true)).count(),
+    }
+}
