@@ -31,6 +31,8 @@ pub(super) fn with_flags(
         peer_port,
         port,
         min_replicas_to_write,
+        password_secret,
+        no_password,
         tls,
         program,
         unit,
@@ -41,7 +43,7 @@ pub(super) fn with_flags(
         ..
     } = change;
     let kind = service.kind().unwrap_or("etcd");
-    let flags: [(&str, bool, &[&str]); 11] = [
+    let flags: [(&str, bool, &[&str]); 13] = [
         ("--device", !device.is_empty(), &["ceph"]),
         ("--no-device", !no_device.is_empty(), &["ceph"]),
         ("--replicas", replicas.is_some(), &["ceph"]),
@@ -49,6 +51,8 @@ pub(super) fn with_flags(
         ("--peer-port", peer_port.is_some(), &["etcd"]),
         ("--port", port.is_some(), &["redis", "ceph", "process", "systemd", "exec"]),
         ("--min-replicas-to-write", min_replicas_to_write.is_some(), &["redis"]),
+        ("--password-secret", !password_secret.is_empty(), &["redis"]),
+        ("--no-password", *no_password, &["redis"]),
         ("--tls", tls.is_some(), &["etcd", "redis"]),
         ("--program", program.is_some(), &["process"]),
         ("--unit", unit.is_some(), &["systemd"]),
@@ -69,6 +73,9 @@ pub(super) fn with_flags(
         redis.port = port.or(redis.port);
         redis.min_replicas_to_write = min_replicas_to_write.or(redis.min_replicas_to_write);
         redis.tls = tls.or(redis.tls);
+        if *no_password || !password_secret.is_empty() {
+            redis.password_secrets.clone_from(password_secret);
+        }
     }
     if let Some(ceph) = &mut service.ceph {
         osds::changed(ceph, change);

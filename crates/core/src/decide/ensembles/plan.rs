@@ -70,7 +70,16 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
     let sight =
         EnsembleSight { ensemble, members: of, nodes: &nodes, is_stopped: false, listening_since, now };
     let voters = sight.voters(of);
-    places = replace::leaving(Cow::Owned(places), of, &voters).into_owned();
+    places = match &ensemble.service {
+        EnsembleService::Redis(_) => {
+            let instances = sight.instances(of, &places);
+            replace::leaving_instances(Cow::Owned(places), of, &instances)
+        }
+        EnsembleService::Etcd(_) | EnsembleService::Ceph(_) | EnsembleService::Independent(_) => {
+            replace::leaving(Cow::Owned(places), of, &voters)
+        }
+    }
+    .into_owned();
     let matching = places.values().filter(|place| place.matches).count();
     let wanted = match &ensemble.service {
         EnsembleService::Etcd(_) | EnsembleService::Ceph(_) => {
@@ -98,7 +107,7 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
             let described = end.and_then(|wait| describe(&wait, members, matching, now));
             (steps, unfounded.or(described))
         }
-        EnsembleService::Redis(redis) => primaries::steps(&sight, *redis, &places),
+        EnsembleService::Redis(redis) => primaries::steps(&sight, redis, &places),
         EnsembleService::Independent(_) => independents::steps(&sight, &places),
     };
     let of_osds = OsdsSight { sight: &sight, fleet, places: &all };
