@@ -7,7 +7,6 @@ use bellwether_api::v1::ensemble::passwords::MemberPasswordsRequest;
 use bellwether_core::local::member::MemberKey;
 use bellwether_core::records::ensemble::EnsembleService;
 use bellwether_core::records::member::MemberOrder;
-use bellwether_rt::fail::{self, FailPoint};
 use bellwether_rt::observed;
 use tokio::time::Instant;
 
@@ -58,10 +57,7 @@ impl MemberTask {
             && self.access.taken.as_ref() != Some(&access)
         {
             match redis.take_access(&access).await {
-                Ok(()) => {
-                    fail::pass(FailPoint::MemberChanged);
-                    self.access.taken = Some(access);
-                }
+                Ok(()) => self.access.taken = Some(access),
                 Err(error) => self.access.lack = Some(format!("{LACK}: cannot {error}")),
             }
         }

@@ -26,6 +26,36 @@ pub(super) fn with_flags(
     mut service: ServiceAgentSpec,
     change: &EnsembleFlags,
 ) -> Result<ServiceAgentSpec, Failure> {
+    are_of(service.kind().unwrap_or("etcd"), change)?;
+    let EnsembleFlags { client_port, peer_port, port, tls, program, unit, agent, .. } = change;
+    if let Some(etcd) = &mut service.etcd {
+        etcd.client_port = client_port.or(etcd.client_port);
+        etcd.peer_port = peer_port.or(etcd.peer_port);
+        etcd.tls = tls.or(etcd.tls);
+    }
+    if let Some(redis) = &mut service.redis {
+        change_redis(redis, change);
+    }
+    if let Some(ceph) = &mut service.ceph {
+        osds::changed(ceph, change);
+    }
+    if let Some(process) = &mut service.process {
+        process.program = given("--program", program.as_ref(), &process.program)?;
+        process.port = port.or(process.port);
+    }
+    if let Some(systemd) = &mut service.systemd {
+        systemd.unit = given("--unit", unit.as_ref(), &systemd.unit)?;
+        systemd.port = port.or(systemd.port);
+    }
+    if let Some(exec) = &mut service.exec {
+        exec.agent = given("--agent", agent.as_ref(), &exec.agent)?;
+        exec.port = port.or(exec.port);
+    }
+    Ok(service)
+}
+
+/// Refuses flags that are settings of another service agent.
+fn are_of(kind: &str, change: &EnsembleFlags) -> Result<(), Failure> {
     let EnsembleFlags {
         client_port,
         peer_port,
@@ -42,7 +72,6 @@ pub(super) fn with_flags(
         replicas,
         ..
     } = change;
-    let kind = service.kind().unwrap_or("etcd");
     let flags: [(&str, bool, &[&str]); 13] = [
         ("--device", !device.is_empty(), &["ceph"]),
         ("--no-device", !no_device.is_empty(), &["ceph"]),
@@ -64,35 +93,17 @@ pub(super) fn with_flags(
             "use {flag}: it is a setting of {of}, and this is an ensemble of {kind}; leave it out, or create it with --service {first}"
         )));
     }
-    if let Some(etcd) = &mut service.etcd {
-        etcd.client_port = client_port.or(etcd.client_port);
-        etcd.peer_port = peer_port.or(etcd.peer_port);
-        etcd.tls = tls.or(etcd.tls);
+    Ok(())
+}
+
+fn change_redis(redis: &mut RedisSpec, change: &EnsembleFlags) {
+    let EnsembleFlags { port, min_replicas_to_write, tls, password_secret, no_password, .. } = change;
+    redis.port = port.or(redis.port);
+    redis.min_replicas_to_write = min_replicas_to_write.or(redis.min_replicas_to_write);
+    redis.tls = tls.or(redis.tls);
+    if *no_password || !password_secret.is_empty() {
+        redis.password_secrets.clone_from(password_secret);
     }
-    if let Some(redis) = &mut service.redis {
-        redis.port = port.or(redis.port);
-        redis.min_replicas_to_write = min_replicas_to_write.or(redis.min_replicas_to_write);
-        redis.tls = tls.or(redis.tls);
-        if *no_password || !password_secret.is_empty() {
-            redis.password_secrets.clone_from(password_secret);
-        }
-    }
-    if let Some(ceph) = &mut service.ceph {
-        osds::changed(ceph, change);
-    }
-    if let Some(process) = &mut service.process {
-        process.program = given("--program", program.as_ref(), &process.program)?;
-        process.port = port.or(process.port);
-    }
-    if let Some(systemd) = &mut service.systemd {
-        systemd.unit = given("--unit", unit.as_ref(), &systemd.unit)?;
-        systemd.port = port.or(systemd.port);
-    }
-    if let Some(exec) = &mut service.exec {
-        exec.agent = given("--agent", agent.as_ref(), &exec.agent)?;
-        exec.port = port.or(exec.port);
-    }
-    Ok(service)
 }
 
 /// A setting that has no default: of its flag, or as it was.

@@ -101,6 +101,11 @@ pub(super) fn facts(routes: Routes) -> Routes {
             route(Put, paths::NODE_PROBES, RequiredAccess::OwnNode, "Report the data stores of a node"),
             nodes::put_probes,
         )
+}
+
+/// The members of ensembles that nodes have.
+pub(super) fn members(routes: Routes) -> Routes {
+    routes
         .add::<NodeMembers, Empty, _, _>(
             route(
                 Put,
