@@ -20,6 +20,7 @@ mod osd_files;
 mod osds;
 mod program;
 mod redis;
+mod redis_access;
 mod snapshot_file;
 mod snapshot_stream;
 mod snapshots;

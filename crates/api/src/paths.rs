@@ -109,6 +109,8 @@ pub const NODE_MEMBERS: &str = "/v1/namespaces/{ns}/nodes/{node}/members";
 pub const MEMBER_CERTIFICATE: &str = "/v1/namespaces/{ns}/nodes/{node}/members/{ensemble}/certificate";
 /// The keys of the member that a node has of an ensemble.
 pub const MEMBER_KEYS: &str = "/v1/namespaces/{ns}/nodes/{node}/members/{ensemble}/keys";
+/// What the member that a node has of an ensemble needs to know its clients and the other members.
+pub const MEMBER_PASSWORDS: &str = "/v1/namespaces/{ns}/nodes/{node}/members/{ensemble}/passwords";
 /// The keys of an OSD that a node has of an ensemble.
 pub const OSD_KEYS: &str = "/v1/namespaces/{ns}/nodes/{node}/osds/{ensemble}/keys";
 /// Requests a rescan of a node's facts.

@@ -12,6 +12,7 @@ pub mod ensemble;
 pub mod ensemble_certificates;
 pub mod ensemble_keys;
 pub mod ensemble_osds;
+pub mod ensemble_passwords;
 pub mod ensemble_requests;
 pub mod entity;
 pub(crate) mod entity_warnings;

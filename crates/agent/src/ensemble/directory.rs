@@ -307,7 +307,12 @@ mod tests {
     fn a_redis_that_has_served_and_has_no_log_of_writes_has_lost_its_data() {
         let home = tempfile::tempdir().unwrap();
         let own = OwnDirectory::new(home.path(), &"cache".parse().unwrap());
-        let redis = EnsembleService::Redis(RedisSettings { port: 1, min_replicas: 1, tls: false });
+        let redis = EnsembleService::Redis(RedisSettings {
+            port: 1,
+            min_replicas: 1,
+            tls: false,
+            password_secrets: Vec::new(),
+        });
         own.make(&key(1), &redis).unwrap();
         assert_eq!(own.look(&redis).unwrap(), MemberDirectory::Claimed(key(1), MemberData::Unused));
         fs::create_dir(own.data().join("appendonlydir")).unwrap();

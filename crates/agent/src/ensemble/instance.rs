@@ -102,6 +102,7 @@ pub(super) fn awaited(
         removed: None,
         has_ended: false,
         replication: None,
+        passwords: None,
         snapshot: None,
         restarted: None,
         osds: None,

@@ -1,5 +1,6 @@
 //! The task of one member: looks at what is there, makes the next step, and reports.
 
+mod access;
 mod ceph;
 mod independent;
 mod look;
@@ -28,6 +29,7 @@ use super::independent::Independent;
 use super::instance;
 use super::program::MemberProgram;
 use super::redis::Redis;
+use super::redis_access::{MemberAccess, RedisAccess};
 use super::snapshot_file::LookedAt;
 use super::snapshots::Snapshots;
 use super::software::Software;
@@ -77,6 +79,8 @@ pub(super) struct MemberTask {
     looked_at: Option<LookedAt>,
     /// The settings that it was given while it runs.
     applied: Option<EnsembleService>,
+    /// Who may use a Redis.
+    access: MemberAccess,
     /// The snapshots that this node takes.
     snapshots: Snapshots,
     /// The OSDs of the store, where a monitor of Ceph reads them.
@@ -112,6 +116,7 @@ impl MemberTask {
             alarm: None,
             replication: None,
             applied: None,
+            access: MemberAccess::default(),
             store_osds: StoreOsds::default(),
             looked_at: None,
         }
@@ -274,7 +279,10 @@ impl MemberTask {
         let of = (&self.ensemble, order.number);
         Some(match &order.service {
             EnsembleService::Etcd(settings) => Software::Etcd(Etcd::new(of, *settings, address, directory)),
-            EnsembleService::Redis(settings) => Software::Redis(Redis::new(*settings, address, directory)),
+            EnsembleService::Redis(settings) => {
+                let access = self.access.of(&key).cloned();
+                Software::Redis(Redis::new(settings.clone(), address, directory, access))
+            }
             EnsembleService::Independent(settings) => {
                 Software::Independent(Independent::new(of, settings, address))
             }
@@ -330,7 +338,8 @@ impl MemberTask {
     ) {
         let software = self.software(order);
         let peer_url = software.as_ref().map(Software::peer_url).unwrap_or_default();
-        let replication = self.replication.clone().filter(|_| state == MemberState::Working);
+        let works = state == MemberState::Working;
+        let replication = self.replication.clone().filter(|_| works);
         let report = MemberReport {
             number: order.number,
             identity: order.identity.clone(),
@@ -341,9 +350,10 @@ impl MemberTask {
             removed: self.removed,
             has_ended: matches!(self.program.state(), MemberProcess::Ended { .. }),
             replication,
+            passwords: self.access.taken().filter(|_| works).map(RedisAccess::versions),
             snapshot: self.snapshots.report(),
             restarted: self.entry.as_ref().and_then(|entry| entry.restarted),
-            osds: self.store_osds.told().osds.filter(|_| state == MemberState::Working),
+            osds: self.store_osds.told().osds.filter(|_| works),
         };
         // One that ended by itself without an error was removed from the store: it leaves, and has not failed. Ceph ends so when it is told to.
         let has_left = matches!(self.program.state(), MemberProcess::Ended { code: Some(0), .. })

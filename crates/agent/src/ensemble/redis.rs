@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bellwether_core::local::member::replication::ReplicationStep;
@@ -12,6 +12,7 @@ use bellwether_core::records::member::Replication;
 use bellwether_rt::observed;
 
 use super::certificates::CertificateFiles;
+use super::redis_access::{AccessFiles, RedisAccess};
 use crate::config::data_store::TlsFiles;
 use crate::config::recipe::Command;
 use crate::probe::answer::ProbeError;
@@ -45,6 +46,10 @@ pub(super) struct Redis {
     address: IpAddr,
     certificates: Option<CertificateFiles>,
     tls: Option<TlsFiles>,
+    /// Who may use it; `None` before that is known.
+    access: Option<RedisAccess>,
+    /// The settings that say so.
+    users: PathBuf,
 }
 
 /// What a Redis says of itself.
@@ -64,10 +69,16 @@ pub(super) enum RedisAnswer {
 }
 
 impl Redis {
-    pub(super) fn new(settings: RedisSettings, address: IpAddr, directory: &Path) -> Self {
+    pub(super) fn new(
+        settings: RedisSettings,
+        address: IpAddr,
+        directory: &Path,
+        access: Option<RedisAccess>,
+    ) -> Self {
+        let users = AccessFiles::within(directory).settings();
         let certificates = settings.tls.then(|| CertificateFiles::within(directory));
         let tls = certificates.as_ref().map(|files| files.clients().client());
-        Self { settings, address, certificates, tls }
+        Self { settings, address, certificates, tls, access, users }
     }
 
     const fn scheme(&self) -> &'static str {
@@ -93,7 +104,9 @@ impl Redis {
     pub(super) fn command(&self, program: &str, data: &Path) -> Command {
         let (address, port) = (self.address.to_string(), self.settings.port.to_string());
         let (dir, min_replicas) = (data.display().to_string(), self.settings.min_replicas.to_string());
-        let settings: [&[&str]; 17] = [
+        let users = self.users.display().to_string();
+        let settings: [&[&str]; 18] = [
+            &["include", &users],
             &["bind", &address],
             &["dir", &dir],
             &["replicaof", NOBODY_HOST, NOBODY_PORT],
@@ -141,7 +154,16 @@ impl Redis {
     }
 
     async fn connect(&self) -> Result<Connection, ProbeError> {
-        Connection::connect_with(&self.client().to_string(), self.tls.as_ref()).await
+        let address = self.client().to_string();
+        let mut connection = Connection::connect_with(&address, self.tls.as_ref()).await?;
+        if let Some((user, password)) = self.access.as_ref().map(RedisAccess::own_login) {
+            match connection.call(&["AUTH", user, password]).await {
+                // One that was started without its users is open, and gets them.
+                Err(error) if error.to_string().contains("WRONGPASS") => {}
+                authenticated => drop(authenticated?),
+            }
+        }
+        Ok(connection)
     }
 
     async fn asked(&self, tells_position: bool) -> Result<RedisAnswer, ProbeError> {
@@ -197,6 +219,14 @@ impl Redis {
             certificate_settings(files).into_iter().flat_map(|(name, file)| [name.to_owned(), file]);
         let words: Vec<String> = ["CONFIG", "SET"].map(str::to_owned).into_iter().chain(settings).collect();
         self.run(&words).await.map_err(|error| format!("have it read its certificates: {error}"))
+    }
+
+    /// Has it know these users from now on, without a restart. The error fits after "cannot ".
+    pub(super) async fn take_access(&self, access: &RedisAccess) -> Result<(), String> {
+        for words in access.commands() {
+            self.run(&words).await.map_err(|error| format!("have it take its users: {error}"))?;
+        }
+        Ok(())
     }
 
     async fn run(&self, words: &[String]) -> Result<(), String> {
@@ -328,11 +358,13 @@ mod tests {
 
     #[test]
     fn an_instance_starts_as_a_replica_of_nobody() {
-        let settings = RedisSettings { port: 6379, min_replicas: 1, tls: true };
-        let redis = Redis::new(settings, "10.0.0.1".parse().unwrap(), Path::new("/m"));
+        let settings = RedisSettings { port: 6379, min_replicas: 1, tls: true, password_secrets: Vec::new() };
+        let redis = Redis::new(settings, "10.0.0.1".parse().unwrap(), Path::new("/m"), None);
         let argv = redis.command("redis-server", Path::new("/m/data")).argv.join(" ");
         assert!(
-            argv.contains("--replicaof 127.0.0.1 1 ") && argv.contains("--port 0 --tls-port 6379"),
+            argv.contains("--include /m/access.conf ")
+                && argv.contains("--replicaof 127.0.0.1 1 ")
+                && argv.contains("--port 0 --tls-port 6379"),
             "{argv}"
         );
         assert_eq!(host_and_port("rediss://[fe80::1]:5").unwrap(), ("fe80::1".to_owned(), "5".to_owned()));

@@ -4,6 +4,7 @@ use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::ensemble::certificates::{MemberCertificateRequest, MemberCertificates};
 use bellwether_api::v1::ensemble::keys::{MemberKeys, MemberKeysRequest, OsdKeys, OsdKeysRequest};
+use bellwether_api::v1::ensemble::passwords::{MemberPasswords, MemberPasswordsRequest};
 use bellwether_api::v1::profile::ProfileRevision;
 use bellwether_api::v1::secret::NodeSecrets;
 use bellwether_api::v1::task_list::NextJob;
@@ -106,6 +107,21 @@ impl CertificateSource {
         let of = [namespace.as_str(), node.as_str(), ensemble.as_str()];
         let client = connection.client().map_err(|error| cannot(&error))?;
         client.member_keys(of, request).await.map_err(|error| cannot(&error))
+    }
+
+    /// Requests what the member that this node has of an ensemble needs to know its clients and the other members.
+    ///
+    /// # Errors
+    /// Why it cannot be had now, as a sentence.
+    pub(crate) async fn passwords(
+        &self,
+        ensemble: &EnsembleName,
+        request: &MemberPasswordsRequest,
+    ) -> Result<MemberPasswords, String> {
+        let ParamSource { connection, namespace, node } = &self.0;
+        let of = [namespace.as_str(), node.as_str(), ensemble.as_str()];
+        let client = connection.client().map_err(|error| cannot(&error))?;
+        client.member_passwords(of, request).await.map_err(|error| cannot(&error))
     }
 
     /// Requests the keys of an OSD that this node has of an ensemble.

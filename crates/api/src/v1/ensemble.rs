@@ -9,6 +9,7 @@ pub mod orders;
 pub mod osd_orders;
 pub mod osd_reports;
 pub mod osds;
+pub mod passwords;
 pub mod removal;
 pub mod replication;
 pub mod reports;

@@ -74,8 +74,8 @@ pub struct SecretSpec {
     /// What the provider is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// The profiles and nodes whose params may name it, as `profile/NAME` and `node/NAME`, and the sinks that may sign with it, as
-    /// `sink/NAME`, each of which may end with `*`, at most
+    /// The profiles and nodes whose params may name it, as `profile/NAME` and `node/NAME`, the sinks that may sign with it, as
+    /// `sink/NAME`, and the ensembles whose clients may use it as a password, as `ensemble/NAME`, each of which may end with `*`, at most
     /// 64. Unchanged if absent; all of a new secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readers: Option<Vec<String>>,
@@ -106,7 +106,7 @@ pub struct Secret {
     /// What the provider is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// The profiles and nodes whose params may name it, and the sinks that may sign with it.
+    /// The profiles and nodes whose params may name it, the sinks that may sign with it, and the ensembles whose clients may use it.
     pub readers: Vec<String>,
     /// What it is for.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -118,8 +118,8 @@ pub struct Secret {
     /// The reason that was given for the last change; may be empty.
     #[serde(default)]
     pub reason: String,
-    /// The newest params that have its value, as `profile/NAME/KEY` and `node/NAME/KEY`, and the sinks that sign with it, as `sink/NAME`,
-    /// each with the revision of the
+    /// The newest params that have its value, as `profile/NAME/KEY` and `node/NAME/KEY`, the sinks that sign with it, as `sink/NAME`, and
+    /// the ensembles whose clients use it, as `ensemble/NAME`, each with the revision of the
     /// secret that they have. Only in the answer about one secret.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub uses: BTreeMap<String, u64>,

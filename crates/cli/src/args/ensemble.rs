@@ -227,6 +227,12 @@ pub(crate) struct EnsembleFlags {
     /// Number of replicas that a primary of Redis must have to take writes, 0 to 6 [default: 1]
     #[arg(long, value_name = "N", value_parser = super::number::whole::<u32>)]
     pub(crate) min_replicas_to_write: Option<u32>,
+    /// Secret whose value is the password of clients of Redis; repeat for a second one, such as while clients change from one to the other
+    #[arg(long, value_name = "SECRET", conflicts_with = "no_password")]
+    pub(crate) password_secret: Vec<String>,
+    /// No password for clients of Redis any more: any client that reaches a member may use it
+    #[arg(long)]
+    pub(crate) no_password: bool,
     /// Serial number of a device that may become an OSD of Ceph on the node that offers it, and is overwritten if it is empty; repeatable
     #[arg(long, value_name = "SERIAL")]
     pub(crate) device: Vec<String>,

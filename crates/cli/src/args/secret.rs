@@ -76,8 +76,8 @@ pub(crate) struct SetSecret {
     /// Text that the provider is asked for, such as a path
     #[arg(long, value_name = "TEXT", requires = "provider")]
     pub(crate) reference: Option<String>,
-    /// Profile or node whose params may name it: `profile/NAME`, `node/NAME`, each may end with `*`. Repeat for more; all if a new
-    /// secret has none
+    /// Profile or node whose params may name it, sink that may sign with it, or ensemble whose clients may have it as a password: `profile/NAME`,
+    /// `node/NAME`, `sink/NAME`, `ensemble/NAME`, each may end with `*`. Repeat for more; all if a new secret has none
     #[arg(long = "reader", value_name = "READER")]
     pub(crate) readers: Vec<String>,
     /// Description of the secret: what it is for

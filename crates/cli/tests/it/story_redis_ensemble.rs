@@ -5,8 +5,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ pub(crate) async fn installed() -> Setup {
 }
 
 pub(crate) fn spec(size: u32, port: u16, has_tls: bool) -> EnsembleSpec {
-    let redis = RedisSpec { port: Some(port.into()), min_replicas_to_write: None, tls: Some(has_tls) };
+    let redis = RedisSpec { port: Some(port.into()), tls: Some(has_tls), ..RedisSpec::default() };
     EnsembleSpec {
         service: ServiceAgentSpec { redis: Some(redis), ..ServiceAgentSpec::default() },
         size: Some(EnsembleSize::Number(size)),
@@ -79,23 +79,43 @@ pub(crate) fn kill(pids: &[String]) {
     }
 }
 
+/// The password that a client uses at the moment; empty for none.
+pub(crate) type Password = Arc<Mutex<String>>;
+
 /// Writes keys one after the other, and keeps those that a replica had.
 pub(crate) struct Writer {
+    password: Password,
     stop: Arc<AtomicBool>,
     written: Arc<AtomicUsize>,
     thread: JoinHandle<(Vec<u32>, u32, Duration)>,
 }
 
+/// A connection of a client.
+fn connect(address: &str, password: &Password) -> Option<RedisClient> {
+    let mut redis = RedisClient::connect(address.parse::<SocketAddr>().ok()?).ok()?;
+    let password = password.lock().unwrap().clone();
+    let is_in = password.is_empty() || redis.ask(&format!("AUTH {password}")).ok()? == "+OK";
+    is_in.then_some(redis)
+}
+
 /// One write, of which a replica has told that it has it.
 pub(crate) fn write(address: &str, number: u32) -> Option<()> {
-    let address: SocketAddr = address.parse().ok()?;
-    let mut redis = RedisClient::connect(address).ok()?;
+    write_with(address, &Password::default(), number)
+}
+
+fn write_with(address: &str, password: &Password, number: u32) -> Option<()> {
+    let mut redis = connect(address, password)?;
     (redis.ask(&format!("SET key-{number} {number}")).ok()? == "+OK").then_some(())?;
     (redis.ask("WAIT 1 1000").ok()?.strip_prefix(':')?.parse::<u32>().ok()? >= 1).then_some(())
 }
 
 impl Writer {
     pub(crate) fn start(addresses: Vec<String>) -> Self {
+        Self::start_with(addresses, Password::default())
+    }
+
+    pub(crate) fn start_with(addresses: Vec<String>, password: Password) -> Self {
+        let used = password.clone();
         let (stop, written) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (stopped, count) = (stop.clone(), written.clone());
         let thread = std::thread::spawn(move || {
@@ -106,7 +126,7 @@ impl Writer {
                 if stopped.load(Ordering::Relaxed) {
                     break;
                 }
-                match write(at, number) {
+                match write_with(at, &used, number) {
                     Some(()) => {
                         acknowledged.push(number);
                         count.fetch_add(1, Ordering::Relaxed);
@@ -122,7 +142,7 @@ impl Writer {
             }
             (acknowledged, failed, longest)
         });
-        Self { stop, written, thread }
+        Self { password, stop, written, thread }
     }
 
     /// More writes have reached a replica.
@@ -144,7 +164,7 @@ impl Writer {
         let (acknowledged, failed, longest) = self.thread.join().unwrap();
         eprintln!("{what}: {} writes, {failed} failed, longest gap {longest:?}", acknowledged.len());
         assert!(!acknowledged.is_empty(), "{what}");
-        let mut redis = RedisClient::connect(address.parse::<SocketAddr>().unwrap()).unwrap();
+        let mut redis = connect(address, &self.password).unwrap();
         for number in acknowledged {
             assert_eq!(redis.ask(&format!("GET key-{number}")).unwrap(), number.to_string(), "{what}: lost");
         }

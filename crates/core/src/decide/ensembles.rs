@@ -7,6 +7,7 @@ mod independents;
 mod lead;
 mod orders;
 pub mod osds;
+pub mod passwords;
 mod phases;
 pub mod plan;
 mod primaries;
@@ -99,7 +100,7 @@ impl EnsembleSight<'_> {
         }
         match &self.ensemble.service {
             EnsembleService::Etcd(_) | EnsembleService::Ceph(_) => self.decide_on_voters(places),
-            EnsembleService::Redis(redis) => self.decide_on_instances(*redis, places),
+            EnsembleService::Redis(redis) => self.decide_on_instances(redis, places),
             EnsembleService::Independent(_) => self.decide_on_independents(places),
         }
     }
@@ -123,7 +124,11 @@ impl EnsembleSight<'_> {
                 self.note_refusal(&mut members, *number, *reason);
                 if *reason == RemovalReason::Replaced {
                     let until = self.now.plus(self.ensemble.join_within);
-                    replace::note(&mut members, (&places, &voters), *number, until);
+                    let placed = replace::placed(&voters);
+                    let silent = voters.get(number).filter(|voter| voter.state != VoterState::Working);
+                    if let Some(voter) = silent {
+                        replace::note(&mut members, (&places, &placed), voter.node.clone(), until);
+                    }
                 }
                 remove(&mut members, *number, *reason, self.now);
             }

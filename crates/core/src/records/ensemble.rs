@@ -11,7 +11,7 @@ use crate::records::ensemble_restore::RestoreSource;
 use crate::records::ensemble_snapshots::SnapshotPolicy;
 use crate::words::counter::EnsembleRevision;
 use crate::words::label::Labels;
-use crate::words::name::{DeviceSerial, EnsembleName, ProgramName, UnitName};
+use crate::words::name::{DeviceSerial, EnsembleName, ProgramName, SecretName, UnitName};
 use crate::words::selector::Selector;
 use crate::words::time::Span;
 
@@ -57,6 +57,9 @@ pub const CEPH_PORT: u16 = 3300;
 
 /// Default number of replicas that a primary must have to take writes.
 pub const MIN_REPLICAS: u32 = 1;
+
+/// Most secrets whose values are passwords at once: the present one, and the one before or after it.
+pub const MAX_PASSWORD_SECRETS: usize = 2;
 
 /// A distributed service that is managed whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,7 +137,7 @@ pub struct EtcdSettings {
 }
 
 /// Settings of Redis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedisSettings {
     /// Port for clients and replicas.
     pub port: u16,
@@ -142,6 +145,8 @@ pub struct RedisSettings {
     pub min_replicas: u32,
     /// Whether clients and replicas speak TLS alone, with certificates of the ensemble's own authority.
     pub tls: bool,
+    /// The secrets whose values are passwords of clients, at most [`MAX_PASSWORD_SECRETS`]; without one, clients need none.
+    pub password_secrets: Vec<SecretName>,
 }
 
 /// Settings of Ceph.
@@ -182,6 +187,15 @@ impl EnsembleService {
         match self {
             Self::Ceph(ceph) => Some(&ceph.devices),
             Self::Etcd(_) | Self::Redis(_) | Self::Independent(_) => None,
+        }
+    }
+
+    /// The secrets whose values are passwords of clients; none if clients need none.
+    #[must_use]
+    pub fn password_secrets(&self) -> &[SecretName] {
+        match self {
+            Self::Redis(redis) => &redis.password_secrets,
+            Self::Etcd(_) | Self::Ceph(_) | Self::Independent(_) => &[],
         }
     }
 

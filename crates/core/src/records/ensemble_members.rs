@@ -11,7 +11,9 @@ use super::ensemble::EnsembleService;
 use super::ensemble_requests::MemberRequests;
 use super::ensemble_restore::{RestoreSource, SnapshotName};
 use super::ensemble_snapshots::{EnsembleSnapshots, SnapshotId};
-use super::member::{MemberOrder, MemberStart, MemberTask, MembershipChange, ReplicationOrder};
+use super::member::{
+    MemberOrder, MemberStart, MemberTask, MembershipChange, PasswordVersions, ReplicationOrder,
+};
 use super::osd::{EnsembleOsds, OsdsOrder};
 use super::primary::PrimaryRecord;
 use crate::words::counter::MemberNumber;
@@ -44,6 +46,8 @@ pub struct EnsembleMembers {
     pub change: Option<OrderedChange>,
     /// Who is the primary, where there is one.
     pub lead: PrimaryRecord,
+    /// The passwords of clients; none if clients need none.
+    pub passwords: PasswordVersions,
     /// What people asked to be done with them.
     pub requests: MemberRequests,
     /// Snapshots of their data.
@@ -146,6 +150,7 @@ impl EnsembleMembers {
             refused: BTreeMap::new(),
             change: None,
             lead: PrimaryRecord::default(),
+            passwords: PasswordVersions::new(),
             requests: MemberRequests::default(),
             snapshots: EnsembleSnapshots::default(),
             osds: EnsembleOsds::default(),
@@ -165,6 +170,7 @@ impl EnsembleMembers {
                 change: change.map(|change| change.change.clone()),
                 replication: self.replication(*number),
                 tells_position: self.lead.tells_position,
+                passwords: self.passwords.clone(),
                 snapshots: self.snapshots.order(*number, &member.node),
                 restart: self.requests.restart_of(*number),
                 osds: self.osds.of_reader(*number),

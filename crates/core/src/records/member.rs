@@ -11,7 +11,7 @@ use crate::records::ensemble_snapshots::{SnapshotContent, SnapshotOrder, Snapsho
 use crate::records::osd::{DeviceReport, MAX_NODE_DEVICES, OsdReport, StoreOsd, StoreOsdsOrder};
 use crate::records::probes::{MAX_MEMBERS, MAX_REASON_BYTES, StoreMember};
 use crate::words::counter::MemberNumber;
-use crate::words::name::{DeviceSerial, EnsembleName, NodeName};
+use crate::words::name::{DeviceSerial, EnsembleName, NodeName, SecretName};
 use crate::words::time::Timestamp;
 
 pub use super::member_state::MemberState;
@@ -27,6 +27,9 @@ pub const MAX_MEMBER_BYTES: usize = 32_768;
 pub fn store_name(ensemble: &EnsembleName, number: MemberNumber) -> String {
     format!("{ensemble}-{number}")
 }
+
+/// Passwords of clients, without their values: by secret, which of its values it is.
+pub type PasswordVersions = BTreeMap<SecretName, String>;
 
 /// What a node is to do for the member that it has of an ensemble.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +50,8 @@ pub struct MemberOrder {
     pub replication: Option<ReplicationOrder>,
     /// Whether it tells of its position at each look, also while that changes.
     pub tells_position: bool,
+    /// The passwords of clients; none if clients need none.
+    pub passwords: PasswordVersions,
     /// What the node does about snapshots of the ensemble's data.
     pub snapshots: SnapshotOrder,
     /// The restart that it makes, by the time at which it was asked for, unless it has made it; `None` if none.
@@ -157,6 +162,8 @@ pub struct MemberReport {
     pub has_ended: bool,
     /// What it says of its replication; `None` where members vote, and while it does not answer.
     pub replication: Option<Replication>,
+    /// The passwords of clients that it takes; `None` where there are none such, and before it was given any.
+    pub passwords: Option<PasswordVersions>,
     /// What became of the snapshot that it was ordered to take last; `None` before that is known.
     pub snapshot: Option<SnapshotReport>,
     /// The restart that it made last; `None` if none.
@@ -259,8 +266,10 @@ impl NodeMembers {
                 Ok(SnapshotContent { sha256: text, .. }) | Err(text) => text,
             });
             let osds = member.report.osds.iter().flatten().map(|(id, _)| id);
-            let bytes: usize =
-                texts.chain(own).chain(replication).chain(snapshot).chain(osds).map(String::len).sum();
+            let passwords = member.report.passwords.iter().flatten();
+            let names: usize = passwords.map(|(name, version)| name.as_str().len() + version.len()).sum();
+            let texts = texts.chain(own).chain(replication).chain(snapshot).chain(osds);
+            let bytes = names + texts.map(String::len).sum::<usize>();
             if count > MAX_MEMBERS || bytes > MAX_MEMBER_BYTES {
                 let reason = format!(
                     "more than {MAX_MEMBERS} members, or more than {MAX_MEMBER_BYTES} bytes of texts"

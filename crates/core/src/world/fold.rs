@@ -83,7 +83,7 @@ impl Fleet {
             Record::SinkState(state) => {
                 self.sink_states.insert_mut(state.name.clone(), kept(state, revision))
             }
-            Record::Secret(secret) => self.secrets.insert_mut(secret.name.clone(), kept(secret, revision)),
+            Record::Secret(secret) => self.put_secret(secret, revision),
             Record::Slot(slot) => self.slots.insert_mut(slot.name.clone(), kept(slot, revision)),
             Record::Profile(profile) => {
                 self.profiles.insert_mut(profile.name.clone(), kept(profile, revision));
@@ -140,9 +140,7 @@ impl Fleet {
             Key::Reaction(name) => self.delete_reaction(name),
             Key::Sink(name) => self.delete_sink(name),
             Key::SinkState(name) => self.delete_sink_state(name),
-            Key::Secret(name) => {
-                self.secrets.remove_mut(name);
-            }
+            Key::Secret(name) => self.delete_secret(name, revision),
             Key::Slot(name) => {
                 self.slots.remove_mut(name);
             }

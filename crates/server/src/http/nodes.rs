@@ -215,6 +215,17 @@ pub(crate) async fn member_keys(
     Ok(JsonAnswer(ops::ensemble_keys::keys(transactor, pki, of, &request)?))
 }
 
+pub(crate) async fn member_passwords(
+    State(app): State<AppState>,
+    (NamespacePath(namespace), Node(name)): (NamespacePath, Node),
+    NamedEnsemble(ensemble): NamedEnsemble,
+    JsonBody(request): JsonBody<v1::ensemble::passwords::MemberPasswordsRequest>,
+) -> Result<JsonAnswer<v1::ensemble::passwords::MemberPasswords>, Failure> {
+    let of = (&namespace, &name, &ensemble);
+    let (transactor, pki) = (&app.records.transactor, &app.identity.pki);
+    Ok(JsonAnswer(ops::ensemble_passwords::give(transactor, pki, of, request)?))
+}
+
 pub(crate) async fn osd_keys(
     State(app): State<AppState>,
     (NamespacePath(namespace), Node(name)): (NamespacePath, Node),

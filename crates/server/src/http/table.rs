@@ -28,11 +28,12 @@ use super::routes::{self, Routes};
 use super::state::AppState;
 
 /// The parts of the table. A new one is one line.
-const PARTS: [fn(Routes) -> Routes; 40] = [
+const PARTS: [fn(Routes) -> Routes; 41] = [
     nodes::nodes,
     nodes::runnable,
     nodes::params,
     nodes::facts,
+    nodes::members,
     nodes::expected,
     nodes::statuses,
     nodes::agents,

@@ -3,6 +3,7 @@
 use bellwether_api::v1::ensemble::status::{EnsembleStatus, RefusedDevice};
 use bellwether_core::access::ObjectKind;
 use bellwether_core::decide::ensembles::osds::explain;
+use bellwether_core::decide::ensembles::passwords;
 use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep, plan, reported};
 use bellwether_core::decide::ensembles::requests;
 use bellwether_core::records::ensemble::{Ensemble, EnsembleSize};
@@ -41,6 +42,8 @@ pub(super) fn ensemble(
     let mut lines = vec![sizes(fleet, &kept.value, members, &plan)];
     lines.extend(members.into_iter().flat_map(|members| each(fleet, members, now)));
     lines.extend(members.into_iter().flat_map(lead));
+    let report = |members| move |number| reported(fleet, members, number).map(|known| &known.report);
+    lines.extend(members.into_iter().flat_map(|members| passwords::lines(members, report(members))));
     lines.extend(members.into_iter().flat_map(|members| requests::lines(members, now)));
     lines.extend(members.into_iter().flat_map(|members| requests::snapshot_lines(members, now)));
     let osds = |members| explain::lines(fleet, &kept.value, members, now);

@@ -28,7 +28,7 @@ use bellwether_core::world::fleet::Fleet;
 use self::describe::describe;
 pub(crate) use self::warnings::warning;
 use super::at_revision::at_revision;
-use super::{OpError, cause, event};
+use super::{OpError, cause, ensemble_passwords, event};
 use crate::transactor::Transactor;
 
 /// An ensemble, for a change.
@@ -66,8 +66,8 @@ pub fn list(fleet: &Fleet) -> impl Iterator<Item = Shape> {
 /// Creates an ensemble, or changes one; answers it, and whether it is new. The same again changes nothing.
 ///
 /// # Errors
-/// [`OpError::Invalid`] naming the field; [`OpError::Moved`] when it is not at the revision that was named; [`OpError::Refused`]
-/// when there are too many, or members of a former one of its name are left.
+/// [`OpError::Invalid`] naming the field; [`OpError::NotFound`] for a secret that does not exist; [`OpError::Moved`] when it is not at the revision
+/// that was named; [`OpError::Refused`] when there are too many, members of a former one of its name are left, or a secret is not for it.
 pub async fn set(
     transactor: &Transactor,
     scope: EnsembleScope<'_>,
@@ -79,7 +79,9 @@ pub async fn set(
         .compare(namespace, actor, &Key::Ensemble(name.clone()).into(), |_, fleet, now| {
             at(fleet, scope)?;
             let annotation = Annotation { by: actor.clone(), reason: desired.reason.clone(), at: now };
-            Ok(change(fleet, written(fleet, name, &desired, annotation)?))
+            let after = written(fleet, name, &desired, annotation)?;
+            ensemble_passwords::are_usable(transactor, (namespace, fleet), &after)?;
+            Ok(change(fleet, after))
         })
         .await
 }
@@ -350,7 +352,10 @@ fn change(fleet: &Fleet, after: Ensemble) -> Changed {
     writes.extend(former.then(|| Write::delete(members())));
     // Whether it has members was read.
     let is_read = before.is_none_or(|before| before.service != after.service);
-    let guards = (is_read && !former).then(members);
+    let of_members = (is_read && !former).then(members);
+    // Whether the secrets are there was read.
+    let secrets = after.service.password_secrets().iter().map(|secret| Key::Secret(secret.clone()));
+    let guards: Vec<Key> = of_members.into_iter().chain(secrets).collect();
     let changeset = Changeset { writes, events: vec![said] }.guarded_by(guards);
     (Some(changeset), (after, before.is_none()))
 }

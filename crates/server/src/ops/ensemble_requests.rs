@@ -7,7 +7,7 @@ use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_core::decide::ensembles::requests::{replace_refusal, restart_refusal, snapshot_refusal};
 use bellwether_core::records::annotation::Annotation;
-use bellwether_core::records::ensemble::Ensemble;
+use bellwether_core::records::ensemble::{Ensemble, EnsembleService};
 use bellwether_core::records::ensemble_members::{EnsembleMembers, Member};
 use bellwether_core::records::ensemble_requests::RestartRequest;
 use bellwether_core::records::key::{Key, Record};
@@ -37,7 +37,7 @@ pub async fn replace(
     let key = Key::EnsembleMembers(name.clone()).into();
     transactor
         .compare(namespace, actor, &key, |_, fleet, now| {
-            let (ensemble, members) = found(fleet, name)?;
+            let (ensemble, members) = replaceable(fleet, name)?;
             let member = members.members.get(&number).ok_or_else(|| missing(name, number))?;
             let annotation = Annotation { by: actor.clone(), reason: reason.clone(), at: now };
             let asked = match request.withdraw {
@@ -138,7 +138,7 @@ pub fn with_replacement(
     number: u64,
     now: Timestamp,
 ) -> Result<(Fleet, Ensemble), OpError> {
-    let (ensemble, members) = found(fleet, name)?;
+    let (ensemble, members) = replaceable(fleet, name)?;
     let number = MemberNumber::new(number);
     if !members.members.contains_key(&number) {
         return Err(missing(name, number));
@@ -157,6 +157,20 @@ fn any<'a>(fleet: &'a Fleet, name: &EnsembleName) -> Result<(&'a Ensemble, &'a E
     let members = fleet.ensemble_members.get(name);
     let members = members.ok_or_else(|| OpError::NotFound(format!("members of ensemble {name}")))?;
     Ok((&kept.value, &members.value))
+}
+
+/// One of etcd or Redis.
+fn replaceable<'a>(
+    fleet: &'a Fleet,
+    name: &EnsembleName,
+) -> Result<(&'a Ensemble, &'a EnsembleMembers), OpError> {
+    let (ensemble, members) = any(fleet, name)?;
+    match &ensemble.service {
+        EnsembleService::Etcd(_) | EnsembleService::Redis(_) => Ok((ensemble, members)),
+        EnsembleService::Ceph(_) | EnsembleService::Independent(_) => {
+            Err(not_yet(ensemble, "change members of", "that is there for etcd and Redis, and"))
+        }
+    }
 }
 
 /// One of etcd.

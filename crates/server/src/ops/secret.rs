@@ -12,17 +12,18 @@ use bellwether_core::records::secret::{Secret, SecretSource, SecretValue, Secret
 use bellwether_core::records::sink::{Sink, SinkTarget};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::SecretRevision;
-use bellwether_core::words::name::{Actor, Namespace, ProviderName, SecretName, SinkName};
+use bellwether_core::words::name::{Actor, EnsembleName, Namespace, ProviderName, SecretName, SinkName};
 use bellwether_core::words::plural::plural;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 use serde_json::Value;
 
 use super::at_revision::at_revision;
+use super::ensemble_passwords::{is_reader, password_defect, provided, using};
 use super::params::secrets::{ParamsOwner, secret_place, within_limit};
 use super::{OpError, cause, event};
 use crate::secrets::provider::Providers;
-use crate::sinks::signature::{is_reader, key_defect};
+use crate::sinks::signature::{self, key_defect};
 use crate::transactor::Transactor;
 
 /// Longest description or reference, in bytes.
@@ -92,8 +93,10 @@ pub async fn set(
                 return Ok((None, (after, false)));
             }
             keeps_sinks(fleet, before, &after)?;
+            keeps_ensembles(fleet, before, &after)?;
             if let Some(value) = &spec.value {
                 is_key_of_sinks(fleet, name, value)?;
+                is_password_of_ensembles(fleet, name, value)?;
             }
             let annotation = Annotation { by: actor.clone(), reason: why.clone(), at: now };
             let after = Secret { revision: revision.next_in(fleet.epoch), annotation, ..after };
@@ -109,7 +112,7 @@ pub async fn set(
 /// Deletes a secret. Params that have its value keep it.
 ///
 /// # Errors
-/// [`OpError::NotFound`]; [`OpError::Refused`] while sinks sign with it, or params name it whose provider has the value.
+/// [`OpError::NotFound`]; [`OpError::Refused`] while sinks sign with it, clients of ensembles use it, or params name it whose provider has the value.
 pub async fn delete(
     transactor: &Transactor,
     namespace: &Namespace,
@@ -122,8 +125,14 @@ pub async fn delete(
             let before = before.ok_or_else(|| OpError::NotFound(format!("secret {name}")))?;
             let uses = uses(fleet, name);
             let sinks: Vec<&SinkName> = signing(fleet, name).collect();
-            if !sinks.is_empty() {
-                let reason = format!("delete secret {name}: {} with it", sign(&sinks));
+            let ensembles: Vec<&EnsembleName> = using(fleet, name).collect();
+            let used = match (sinks.is_empty(), ensembles.is_empty()) {
+                (true, true) => None,
+                (false, _) => Some(format!("{} with it", sign(&sinks))),
+                (true, false) => Some(format!("it is a password of clients of {}", named(&ensembles))),
+            };
+            if let Some(used) = used {
+                let reason = format!("delete secret {name}: {used}");
                 let hint = Some(format!("bellwether secret get {name} lists what names it"));
                 return Err(OpError::Refused { reason, hint });
             }
@@ -143,7 +152,8 @@ pub async fn delete(
         .await
 }
 
-/// What has the value of a secret, with its revision: the newest params as `profile/NAME/KEY` and `node/NAME/KEY`, and sinks as `sink/NAME`.
+/// What has the value of a secret, with its revision: the newest params as `profile/NAME/KEY` and `node/NAME/KEY`, sinks as `sink/NAME`, and
+/// ensembles as `ensemble/NAME`.
 #[must_use]
 pub fn uses(fleet: &Fleet, name: &SecretName) -> BTreeMap<String, u64> {
     let mut uses = BTreeMap::new();
@@ -165,10 +175,10 @@ pub fn uses(fleet: &Fleet, name: &SecretName) -> BTreeMap<String, u64> {
             add(ParamsOwner::Profile(profile), &newest.value.secrets);
         }
     }
-    for sink in signing(fleet, name) {
-        if let Some(secret) = fleet.secrets.get(name) {
-            uses.insert(format!("sink/{sink}"), secret.value.revision.get());
-        }
+    let sinks = signing(fleet, name).map(|sink| format!("sink/{sink}"));
+    let ensembles = using(fleet, name).map(|ensemble| format!("ensemble/{ensemble}"));
+    if let Some(secret) = fleet.secrets.get(name) {
+        uses.extend(sinks.chain(ensembles).map(|user| (user, secret.value.revision.get())));
     }
     uses
 }
@@ -193,7 +203,10 @@ fn sign(sinks: &[&SinkName]) -> String {
 fn keeps_sinks(fleet: &Fleet, before: Option<&Secret>, after: &Secret) -> Result<(), OpError> {
     let Some(before) = before else { return Ok(()) };
     let name = &after.name;
-    let is_lost = |sink: &&SinkName| is_reader(before, sink.as_str()) && !is_reader(after, sink.as_str());
+    let is_lost = |sink: &&SinkName| {
+        let may = |secret: &Secret| signature::is_reader(secret, sink.as_str());
+        may(before) && !may(after)
+    };
     let lost: Vec<&SinkName> = signing(fleet, name).filter(is_lost).collect();
     let Some(first) = lost.first() else { return Ok(()) };
     let reason = format!("set the readers of secret {name}: {} with it, and could not any more", sign(&lost));
@@ -214,6 +227,54 @@ fn is_key_of_sinks(fleet: &Fleet, name: &SecretName, value: &Value) -> Result<()
         None => Ok(()),
         Some(defect) => {
             Err(ShapeError::at("value", format!("{} with it, and {defect}", sign(&sinks))).into())
+        }
+    }
+}
+
+/// The first of these ensembles.
+fn named(ensembles: &[&EnsembleName]) -> String {
+    let named: Vec<String> = ensembles.iter().take(NAMED).map(|name| format!("ensemble/{name}")).collect();
+    let more = ensembles.len().saturating_sub(named.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", named.join(", "))
+}
+
+/// Refuses to take a secret from ensembles whose clients use it, and to have a provider keep it: new members could not have it.
+fn keeps_ensembles(fleet: &Fleet, before: Option<&Secret>, after: &Secret) -> Result<(), OpError> {
+    let Some(before) = before else { return Ok(()) };
+    let name = &after.name;
+    let all: Vec<&EnsembleName> = using(fleet, name).collect();
+    let lost = all.iter().filter(|ensemble| is_reader(before, ensemble) && !is_reader(after, ensemble));
+    let lost: Vec<&EnsembleName> = lost.copied().collect();
+    if let SecretSource::Provided { .. } = &after.source
+        && !all.is_empty()
+    {
+        let reason = format!(
+            "have a provider keep secret {name}: it is a password of clients of {}, and {}",
+            named(&all),
+            provided()
+        );
+        return Err(OpError::Refused { reason, hint: None });
+    }
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let reason = format!("set the readers of secret {name}: it is a password of clients of {}", named(&lost));
+    let readers = after.readers.iter().map(ToString::to_string);
+    let kept = readers.chain(lost.iter().map(|ensemble| format!("ensemble/{ensemble}")));
+    let kept: Vec<String> = kept.map(|reader| format!("--reader '{reader}'")).collect();
+    let hint = format!("bellwether secret set {name} {}", kept.join(" "));
+    Err(OpError::Refused { reason, hint: Some(hint) })
+}
+
+/// Refuses a value that is no password for the ensembles whose clients use the secret.
+fn is_password_of_ensembles(fleet: &Fleet, name: &SecretName, value: &Value) -> Result<(), OpError> {
+    let all: Vec<&EnsembleName> = using(fleet, name).collect();
+    match password_defect(value).filter(|_| !all.is_empty()) {
+        None => Ok(()),
+        Some(defect) => {
+            let reason = format!("it is a password of clients of {}, and {defect}", named(&all));
+            Err(ShapeError::at("value", reason).into())
         }
     }
 }
@@ -276,9 +337,9 @@ fn provider(spec: &SecretSpec, providers: &Providers) -> Result<Option<SecretSou
 
 fn readers(texts: &[String]) -> Result<Vec<NamePattern>, ShapeError> {
     for text in texts {
-        let known = ["profile/", "node/", "sink/"].iter().any(|kind| text.starts_with(kind));
+        let known = ["profile/", "node/", "sink/", "ensemble/"].iter().any(|kind| text.starts_with(kind));
         if !known && text != "*" {
-            let reason = format!("{text:?} is not profile/NAME, node/NAME, sink/NAME or *");
+            let reason = format!("{text:?} is not profile/NAME, node/NAME, sink/NAME, ensemble/NAME or *");
             return Err(ShapeError::at("readers", reason));
         }
     }

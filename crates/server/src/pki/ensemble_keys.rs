@@ -7,6 +7,7 @@ use ring::hmac;
 
 use super::Pki;
 use super::ensemble::EnsembleId;
+use crate::secret::hex;
 
 /// What comes before the secret in a key as Ceph writes it: its kind, AES, when it was made, which nobody reads, and the length of the secret; numbers
 /// begin with their lowest byte.
@@ -50,6 +51,13 @@ impl Pki {
     #[must_use]
     pub fn osd_key(&self, of: EnsembleId<'_>, uuid: &str) -> String {
         self.cephx_key(of, &format!("osd {uuid}"))
+    }
+
+    /// The password by which the members of an ensemble of Redis and their agents know each other: the same on every server, each time.
+    #[must_use]
+    pub fn redis_password(&self, of: EnsembleId<'_>) -> String {
+        let label = format!("bellwether ensemble redis 1\nmembers\n{}\n{}", of.namespace, of.identity);
+        hex(hmac::sign(&self.derivation, label.as_bytes()).as_ref())
     }
 
     fn fsid(&self, of: EnsembleId<'_>) -> String {

@@ -53,6 +53,7 @@ impl MemberTask {
         if look.lack.is_none() && is_own && !runs && order.task != OrderedTask::Leave {
             self.certified(order).await?;
             self.keyed(order).await?;
+            self.accessed(order).await?;
         }
         Ok(look)
     }

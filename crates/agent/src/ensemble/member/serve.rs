@@ -2,6 +2,7 @@
 
 use bellwether_core::local::member::change::{self, ChangeStep, MemberAnswer};
 use bellwether_core::local::member::replication::{self, ReplicationStep};
+use bellwether_core::records::ensemble::EnsembleService;
 use bellwether_core::records::member::{MemberOrder, MemberState, Membership, Replication, ReplicationOrder};
 use bellwether_rt::fail::{self, FailPoint};
 
@@ -16,6 +17,9 @@ const WATCHED: &str = "is left as it is: a Sentinel watches it, and would name p
 impl MemberTask {
     /// Asks it what it is, reports that, and makes the next step of what is ordered.
     pub(super) async fn serve(&mut self, order: &MemberOrder) -> Result<(), String> {
+        if let EnsembleService::Redis(_) = &order.service {
+            self.follow_access(order).await;
+        }
         match self.software(order) {
             Some(Software::Etcd(etcd)) => self.serve_etcd(order, &etcd).await,
             Some(Software::Redis(redis)) => self.serve_redis(order, &redis).await,
@@ -132,7 +136,8 @@ impl MemberTask {
             (Some(ordered), Some(said)) => replication::lag(ordered, said).to_owned(),
             (None, _) | (_, None) => reason,
         };
-        let reason = self.hindered.clone().or_else(|| self.not_restarted(order)).unwrap_or(lag);
+        let told = self.hindered.clone().or_else(|| self.not_restarted(order));
+        let reason = told.or_else(|| self.access.lack.clone()).unwrap_or(lag);
         self.report(order, state, &reason, None);
         if let ReplicationStep::Done | ReplicationStep::Wait(_) = &step {
             self.wait(LOOK).await;
@@ -159,6 +164,7 @@ impl MemberTask {
         {
             tracing::warn!(ensemble = %self.ensemble, "cannot {error}");
         }
+        self.keep_access(order, redis).await;
         let settings = Some(order.service.clone());
         if self.applied != settings {
             let asked = redis.ask_replicas().await;

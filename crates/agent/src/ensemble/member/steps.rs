@@ -152,6 +152,9 @@ impl MemberTask {
         if let Software::Ceph(ceph) = &software {
             self.make_monitor(ceph, (&key, with)).await?;
         }
+        if let Software::Redis(_) = &software {
+            self.write_access(&key).await?;
+        }
         let facts = CommandFacts { node, run, ..CommandFacts::default() };
         let tasks = &self.context.tasks;
         let started = SupervisedProcess::start(&command, &facts, &self.context.owner, &self.log, tasks);
@@ -162,6 +165,7 @@ impl MemberTask {
         self.program = MemberProgram::running(key, process, self.program.failed());
         self.standing = Standing::NotAsked;
         (self.replication, self.applied) = (None, None);
+        self.access.is_started();
         self.note(|entry| {
             (entry.is_starting, entry.process) = (false, Some(mark.clone()));
             entry.restarted = entry.restarted.max(order.restart);

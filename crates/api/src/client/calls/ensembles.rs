@@ -10,6 +10,7 @@ use crate::v1::ensemble::certificates::{
 };
 use crate::v1::ensemble::keys::{MemberKeys, MemberKeysRequest, OsdKeys, OsdKeysRequest};
 use crate::v1::ensemble::osds::RemoveOsd;
+use crate::v1::ensemble::passwords::{MemberPasswords, MemberPasswordsRequest};
 use crate::v1::ensemble::requests::{ReplaceMember, RestartMembers};
 use crate::v1::ensemble::snapshots::TakeSnapshot;
 use crate::v1::ensemble::{Ensemble, EnsembleSpec, FailoverEnsemble, PlanEnsemble, ScaleEnsemble};
@@ -180,6 +181,19 @@ impl Client {
         request: &MemberKeysRequest,
     ) -> Result<MemberKeys, CallError> {
         let path = fill(paths::MEMBER_KEYS, &[namespace, node, ensemble]);
+        self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
+    }
+
+    /// Requests what the member that a node has of an ensemble needs to know its clients and the other members.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn member_passwords(
+        &self,
+        [namespace, node, ensemble]: [&str; 3],
+        request: &MemberPasswordsRequest,
+    ) -> Result<MemberPasswords, CallError> {
+        let path = fill(paths::MEMBER_PASSWORDS, &[namespace, node, ensemble]);
         self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
     }
 

@@ -1,5 +1,7 @@
 //! Members of ensembles: answers and stored records.
 
+use std::collections::BTreeMap;
+
 use bellwether_core::decide::ensembles::plan;
 use bellwether_core::records::ensemble_members as core;
 use bellwether_core::records::member::MemberState;
@@ -10,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::orders::MembershipChange;
 use super::osds::StoredOsds;
+use super::passwords::{self, PasswordState};
 pub use super::removal::RemovalReason;
 use super::replication::{MemberRole, StoredPrimary};
 use super::requests::StoredRequests;
@@ -84,6 +87,9 @@ pub struct EnsembleMember {
     /// What it is by its own word, where one is the primary that replicas follow; absent where members vote, and if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<MemberRole>,
+    /// Which passwords of clients it takes; absent where clients need none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passwords: Option<PasswordState>,
     /// What its node says of that; absent if nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -129,6 +135,9 @@ pub struct StoredEnsembleMembers {
     /// Who is the primary, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead: Option<StoredPrimary>,
+    /// The passwords of clients, without their values: by secret, which of its values it is.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub passwords: BTreeMap<String, String>,
     /// What people asked to be done with them.
     #[serde(default, skip_serializing_if = "StoredRequests::is_empty")]
     pub requests: StoredRequests,
@@ -212,7 +221,11 @@ impl From<&core::MemberPhase> for MemberPhase {
 impl EnsembleMember {
     /// The form of a member with its number.
     #[must_use]
-    pub fn of(number: MemberNumber, member: &core::Member, health: plan::MemberHealth<'_>) -> Self {
+    pub fn of(
+        all: &core::EnsembleMembers,
+        (number, member): (MemberNumber, &core::Member),
+        health: plan::MemberHealth<'_>,
+    ) -> Self {
         let report = match health {
             plan::MemberHealth::Reported(report) => Some(report),
             plan::MemberHealth::Decommissioned
@@ -224,8 +237,10 @@ impl EnsembleMember {
         let replication = report.and_then(|report| report.replication.as_ref());
         let role =
             replication.map(|said| if said.is_primary { MemberRole::Primary } else { MemberRole::Replica });
+        let runs = matches!(member.phase, core::MemberPhase::Serving | core::MemberPhase::Joining(_));
         Self {
             role,
+            passwords: runs.then(|| PasswordState::of(all, report)).flatten(),
             health: health.into(),
             message: message.filter(|message| !message.is_empty()),
             number: number.get(),
@@ -338,6 +353,7 @@ impl From<&core::EnsembleMembers> for StoredEnsembleMembers {
                 .as_ref()
                 .map(|ordered| StoredChange { by: ordered.by.get(), change: (&ordered.change).into() }),
             lead: StoredPrimary::of(&from.lead),
+            passwords: passwords::shape(&from.passwords),
             requests: (&from.requests).into(),
             snapshots: (&from.snapshots).into(),
             osds: StoredOsds::of(&from.osds),
@@ -373,6 +389,7 @@ impl TryFrom<StoredEnsembleMembers> for core::EnsembleMembers {
                 .transpose()?,
             osds: from.osds.map(StoredOsds::read).transpose()?.unwrap_or_default(),
             lead: from.lead.map(Into::into).unwrap_or_default(),
+            passwords: passwords::read(from.passwords)?,
             requests: from.requests.try_into()?,
             snapshots: from.snapshots.try_into()?,
         })

@@ -8,6 +8,7 @@ use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::osd_orders::StoreOsdsOrder;
+use super::passwords;
 use super::replication::ReplicationOrder;
 use super::restore::RestoreSpec;
 use super::service::ServiceAgentSpec;
@@ -71,6 +72,9 @@ pub struct MemberOrder {
     /// Whether it tells of its position at each look, also while that changes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tells_position: bool,
+    /// The passwords of clients, without their values: by secret, which of its values it is; absent if clients need none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub passwords: BTreeMap<String, String>,
     /// What the node does about snapshots of the ensemble's data.
     #[serde(default, skip_serializing_if = "SnapshotOrder::is_empty")]
     pub snapshots: SnapshotOrder,
@@ -118,6 +122,7 @@ impl From<&core::MemberOrder> for MemberOrder {
             change: from.change.as_ref().map(Into::into),
             replication: from.replication.as_ref().map(Into::into),
             tells_position: from.tells_position,
+            passwords: passwords::shape(&from.passwords),
             snapshots: (&from.snapshots).into(),
             restart_ms: from.restart.map(Timestamp::as_millis),
             osds: from.osds.as_ref().map(Into::into),
@@ -145,6 +150,7 @@ impl TryFrom<MemberOrder> for core::MemberOrder {
             change: from.change.map(TryInto::try_into).transpose()?,
             replication: from.replication.map(TryInto::try_into).transpose()?,
             tells_position: from.tells_position,
+            passwords: passwords::read(from.passwords)?,
             snapshots: from.snapshots.into(),
             restart: from.restart_ms.map(Timestamp::from_millis),
             osds: from.osds.map(Into::into),

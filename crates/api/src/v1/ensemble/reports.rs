@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub use super::member_state::MemberState;
 use super::osd_reports::{ReportedDevice, ReportedOsds, StoreOsd, reported};
+use super::passwords;
 use super::replication::Replication;
 use super::snapshots::SnapshotReport;
 use crate::shape::{ShapeError, map_from, read, try_map_from};
@@ -64,6 +65,10 @@ pub struct ReportedMember {
     /// What it says of its replication; absent where members vote, and while it does not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replication: Option<Replication>,
+    /// The passwords of clients that it takes, without their values: by secret, which of its values it is. Absent where there are none such, and
+    /// before it was given any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passwords: Option<BTreeMap<String, String>>,
     /// What became of the snapshot that it was ordered to take last; absent before that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<SnapshotReport>,
@@ -124,6 +129,7 @@ impl From<&core::MemberReport> for ReportedMember {
             removed: from.removed.map(MemberNumber::get),
             has_ended: from.has_ended,
             replication: from.replication.as_ref().map(Into::into),
+            passwords: from.passwords.as_ref().map(passwords::shape),
             snapshot: from.snapshot.as_ref().map(Into::into),
             restarted_ms: from.restarted.map(Timestamp::as_millis),
             osds: from
@@ -134,8 +140,9 @@ impl From<&core::MemberReport> for ReportedMember {
     }
 }
 
-impl From<ReportedMember> for core::KnownMember {
-    fn from(from: ReportedMember) -> Self {
+impl TryFrom<ReportedMember> for core::KnownMember {
+    type Error = ShapeError;
+    fn try_from(from: ReportedMember) -> Result<Self, ShapeError> {
         let membership = |of: Membership| core::Membership {
             own_id: of.own_id,
             is_leader: of.is_leader,
@@ -151,11 +158,12 @@ impl From<ReportedMember> for core::KnownMember {
             removed: from.removed.map(MemberNumber::new),
             has_ended: from.has_ended,
             replication: from.replication.map(Into::into),
+            passwords: from.passwords.map(passwords::read).transpose()?,
             snapshot: from.snapshot.map(Into::into),
             restarted: from.restarted_ms.map(Timestamp::from_millis),
             osds: from.osds.map(|osds| map_from(osds.into_iter().map(|(id, osd)| (id, osd.into())))),
         };
-        Self { report, since: Timestamp::from_millis(from.since_ms) }
+        Ok(Self { report, since: Timestamp::from_millis(from.since_ms) })
     }
 }
 
@@ -164,7 +172,8 @@ impl TryFrom<NodeMembers> for core::NodeMembers {
     fn try_from(from: NodeMembers) -> Result<Self, ShapeError> {
         let members = from.members.into_iter().map(|(name, member)| {
             let place = format!("members.{name}");
-            Ok((read(&place, &name)?, member.into()))
+            let member = core::KnownMember::try_from(member).map_err(|error| error.within(&place))?;
+            Ok((read(&place, &name)?, member))
         });
         let members = Self {
             node: read("node", &from.node)?,

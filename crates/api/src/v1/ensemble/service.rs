@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use bellwether_core::records::ensemble as core;
 use bellwether_core::records::osd::{MAX_DEVICES, MAX_REPLICAS, REPLICAS};
+use bellwether_core::words::name::SecretName;
 use serde::{Deserialize, Serialize};
 
 use crate::shape::{ShapeError, read, some_object};
@@ -67,6 +68,11 @@ pub struct RedisSpec {
     #[schema(example = true)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<bool>,
+    /// Names of secrets of the namespace whose values are passwords of clients, at most 2: the present one, and the one before or after it. Default
+    /// none: clients need no password.
+    #[schema(example = json!(["cache/password"]))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub password_secrets: Vec<String>,
 }
 
 /// Settings of Ceph.
@@ -145,6 +151,7 @@ impl From<&core::EnsembleService> for ServiceAgentSpec {
                     port: Some(redis.port.into()),
                     min_replicas_to_write: Some(redis.min_replicas),
                     tls: Some(redis.tls),
+                    password_secrets: redis.password_secrets.iter().map(ToString::to_string).collect(),
                 }),
                 ..none
             },
@@ -267,7 +274,20 @@ impl RedisSpec {
             let reason = format!("{min_replicas}; write 0 to {most}");
             return Err(ShapeError::at("service.redis.min_replicas_to_write", reason));
         }
-        Ok(core::RedisSettings { port, min_replicas, tls: self.tls.unwrap_or(true) })
+        let tls = self.tls.unwrap_or(true);
+        Ok(core::RedisSettings { port, min_replicas, tls, password_secrets: self.secrets()? })
+    }
+
+    fn secrets(&self) -> Result<Vec<SecretName>, ShapeError> {
+        let place = "service.redis.password_secrets";
+        let names = self.password_secrets.iter().map(|name| read(place, name));
+        let names: Vec<SecretName> = names.collect::<Result<_, ShapeError>>()?;
+        let is_twice = names.iter().collect::<BTreeSet<_>>().len() < names.len();
+        if names.len() > core::MAX_PASSWORD_SECRETS || is_twice {
+            let reason = format!("write {} different secrets at most", core::MAX_PASSWORD_SECRETS);
+            return Err(ShapeError::at(place, reason));
+        }
+        Ok(names)
     }
 }
 
@@ -313,6 +333,7 @@ mod tests {
         for text in [
             r#"{"etcd":{"client_port":1,"peer_port":2,"tls":false}}"#,
             r#"{"redis":{"port":1,"min_replicas_to_write":2,"tls":true}}"#,
+            r#"{"redis":{"port":1,"min_replicas_to_write":2,"tls":true,"password_secrets":["a/b","c"]}}"#,
             r#"{"ceph":{"port":3300,"replicas":2,"devices":["S1","S2"]}}"#,
             r#"{"process":{"program":"web"}}"#,
             r#"{"systemd":{"unit":"web@.service","port":80}}"#,
@@ -335,6 +356,8 @@ mod tests {
             (r#"{"exec":{"agent":"../a"}}"#, "service.exec.agent"),
             (r#"{"ceph":{"replicas":0}}"#, "service.ceph.replicas: 0; write 1 to 10"),
             (r#"{"ceph":{"devices":["/dev/sda"]}}"#, "service.ceph.devices"),
+            (r#"{"redis":{"password_secrets":["a","a"]}}"#, "write 2 different secrets at most"),
+            (r#"{"redis":{"password_secrets":["a b"]}}"#, "service.redis.password_secrets"),
             (r#"{"exec":{}}"#, "missing field `agent`"),
         ] {
             let refused = read(text).unwrap_err();

@@ -149,7 +149,7 @@ impl EnsembleStatus {
         let snapshots = members.map(EnsembleSnapshots::named);
         let all = members.into_iter().flat_map(|of| of.members.iter().map(move |member| (of, member)));
         let shape = |(of, (number, member)): (&core::EnsembleMembers, (&MemberNumber, &core::Member))| {
-            EnsembleMember::of(*number, member, health(fleet, of, *number))
+            EnsembleMember::of(of, (*number, member), health(fleet, of, *number))
         };
         let osds = members.map(|members| known(fleet, members)).unwrap_or_default();
         let osds: Vec<_> = osds.into_iter().map(EnsembleOsd::from).collect();

@@ -26,49 +26,15 @@ pub(super) fn with_flags(
     mut service: ServiceAgentSpec,
     change: &EnsembleFlags,
 ) -> Result<ServiceAgentSpec, Failure> {
-    let EnsembleFlags {
-        client_port,
-        peer_port,
-        port,
-        min_replicas_to_write,
-        tls,
-        program,
-        unit,
-        agent,
-        device,
-        no_device,
-        replicas,
-        ..
-    } = change;
-    let kind = service.kind().unwrap_or("etcd");
-    let flags: [(&str, bool, &[&str]); 11] = [
-        ("--device", !device.is_empty(), &["ceph"]),
-        ("--no-device", !no_device.is_empty(), &["ceph"]),
-        ("--replicas", replicas.is_some(), &["ceph"]),
-        ("--client-port", client_port.is_some(), &["etcd"]),
-        ("--peer-port", peer_port.is_some(), &["etcd"]),
-        ("--port", port.is_some(), &["redis", "ceph", "process", "systemd", "exec"]),
-        ("--min-replicas-to-write", min_replicas_to_write.is_some(), &["redis"]),
-        ("--tls", tls.is_some(), &["etcd", "redis"]),
-        ("--program", program.is_some(), &["process"]),
-        ("--unit", unit.is_some(), &["systemd"]),
-        ("--agent", agent.is_some(), &["exec"]),
-    ];
-    if let Some((flag, _, of)) = flags.iter().find(|(_, is_given, of)| *is_given && !of.contains(&kind)) {
-        let (of, first) = (of.join(", "), of.first().copied().unwrap_or_default());
-        return Err(Failure::usage(format!(
-            "use {flag}: it is a setting of {of}, and this is an ensemble of {kind}; leave it out, or create it with --service {first}"
-        )));
-    }
+    are_of(service.kind().unwrap_or("etcd"), change)?;
+    let EnsembleFlags { client_port, peer_port, port, tls, program, unit, agent, .. } = change;
     if let Some(etcd) = &mut service.etcd {
         etcd.client_port = client_port.or(etcd.client_port);
         etcd.peer_port = peer_port.or(etcd.peer_port);
         etcd.tls = tls.or(etcd.tls);
     }
     if let Some(redis) = &mut service.redis {
-        redis.port = port.or(redis.port);
-        redis.min_replicas_to_write = min_replicas_to_write.or(redis.min_replicas_to_write);
-        redis.tls = tls.or(redis.tls);
+        change_redis(redis, change);
     }
     if let Some(ceph) = &mut service.ceph {
         osds::changed(ceph, change);
@@ -86,6 +52,58 @@ pub(super) fn with_flags(
         exec.port = port.or(exec.port);
     }
     Ok(service)
+}
+
+/// Refuses flags that are settings of another service agent.
+fn are_of(kind: &str, change: &EnsembleFlags) -> Result<(), Failure> {
+    let EnsembleFlags {
+        client_port,
+        peer_port,
+        port,
+        min_replicas_to_write,
+        password_secret,
+        no_password,
+        tls,
+        program,
+        unit,
+        agent,
+        device,
+        no_device,
+        replicas,
+        ..
+    } = change;
+    let flags: [(&str, bool, &[&str]); 13] = [
+        ("--device", !device.is_empty(), &["ceph"]),
+        ("--no-device", !no_device.is_empty(), &["ceph"]),
+        ("--replicas", replicas.is_some(), &["ceph"]),
+        ("--client-port", client_port.is_some(), &["etcd"]),
+        ("--peer-port", peer_port.is_some(), &["etcd"]),
+        ("--port", port.is_some(), &["redis", "ceph", "process", "systemd", "exec"]),
+        ("--min-replicas-to-write", min_replicas_to_write.is_some(), &["redis"]),
+        ("--password-secret", !password_secret.is_empty(), &["redis"]),
+        ("--no-password", *no_password, &["redis"]),
+        ("--tls", tls.is_some(), &["etcd", "redis"]),
+        ("--program", program.is_some(), &["process"]),
+        ("--unit", unit.is_some(), &["systemd"]),
+        ("--agent", agent.is_some(), &["exec"]),
+    ];
+    if let Some((flag, _, of)) = flags.iter().find(|(_, is_given, of)| *is_given && !of.contains(&kind)) {
+        let (of, first) = (of.join(", "), of.first().copied().unwrap_or_default());
+        return Err(Failure::usage(format!(
+            "use {flag}: it is a setting of {of}, and this is an ensemble of {kind}; leave it out, or create it with --service {first}"
+        )));
+    }
+    Ok(())
+}
+
+fn change_redis(redis: &mut RedisSpec, change: &EnsembleFlags) {
+    let EnsembleFlags { port, min_replicas_to_write, tls, password_secret, no_password, .. } = change;
+    redis.port = port.or(redis.port);
+    redis.min_replicas_to_write = min_replicas_to_write.or(redis.min_replicas_to_write);
+    redis.tls = tls.or(redis.tls);
+    if *no_password || !password_secret.is_empty() {
+        redis.password_secrets.clone_from(password_secret);
+    }
 }
 
 /// A setting that has no default: of its flag, or as it was.

@@ -2,6 +2,7 @@
 
 use bellwether_api::v1::ensemble::Ensemble;
 use bellwether_api::v1::ensemble::members::{EnsembleMember, MemberPhase};
+use bellwether_api::v1::ensemble::passwords::PasswordState;
 use bellwether_api::v1::ensemble::service::ServiceAgentSpec;
 use bellwether_api::v1::ensemble::status::EnsembleStatus;
 use bellwether_core::words::plural::Plural;
@@ -68,6 +69,12 @@ pub(in crate::commands) fn sheet(ensemble: &Ensemble) -> String {
     let min_replicas = service.redis.as_ref().and_then(|redis| redis.min_replicas_to_write);
     let restored = ensemble.restore.as_ref();
     lines.extend(restored.map(|from| format!("founded from    {} on node {}", from.snapshot, from.node)));
+    let secrets = service.redis.as_ref().map(|redis| match redis.password_secrets.as_slice() {
+        [] => "none needed".to_owned(),
+        [secret] => format!("the value of secret {secret}"),
+        secrets => format!("the values of secrets {}", secrets.join(" and ")),
+    });
+    lines.extend(secrets.map(|secrets| format!("passwords       {secrets}")));
     lines.extend(min_replicas.map(|number| format!("min replicas    {number} to write")));
     lines.push(String::new());
     lines.extend(planned(ensemble));
@@ -106,6 +113,7 @@ pub(super) fn planned(ensemble: &Ensemble) -> Vec<String> {
         members,
     ];
     lines.extend(status.members.iter().filter_map(|member| member.message.clone()));
+    lines.extend(passwords(status));
     lines.extend(osds::lines(status));
     let mut upcoming = upcoming(status);
     upcoming.splice(..0, status.requests.iter().map(requests::line));
@@ -121,6 +129,23 @@ pub(super) fn planned(ensemble: &Ensemble) -> Vec<String> {
         lines.push(format!("{} more cannot get one", Plural(status.refused - shown, "node")));
     }
     lines
+}
+
+/// Which members take the passwords that clients are to use; nothing where they need none.
+fn passwords(status: &EnsembleStatus) -> Option<String> {
+    let of = |state: PasswordState| -> Vec<String> {
+        let found = status.members.iter().filter(|member| member.passwords == Some(state));
+        found.map(|member| member.number.to_string()).collect()
+    };
+    let told = [
+        (of(PasswordState::Current), "current"),
+        (of(PasswordState::Outdated), "not current yet"),
+        (of(PasswordState::Unknown), "not known"),
+    ];
+    let told = told.iter().filter(|(members, _)| !members.is_empty());
+    let told: Vec<String> =
+        told.map(|(members, what)| format!("{what} on members {}", members.join(", "))).collect();
+    (!told.is_empty()).then(|| format!("passwords of clients: {}", told.join("; ")))
 }
 
 /// How many members work, of how many that there are to be, and how many have yet to leave.

@@ -157,6 +157,7 @@ pub(super) const fn is_held(step: &PrimaryStep) -> bool {
             | PrimaryWait::Silent { .. }
             | PrimaryWait::NoSuccessor(_)
             | PrimaryWait::Copies(_)
+            | PrimaryWait::Syncing { .. }
             | PrimaryWait::NoRoom { .. } => false,
         },
         PrimaryStep::Rest

@@ -70,7 +70,7 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
     let sight =
         EnsembleSight { ensemble, members: of, nodes: &nodes, is_stopped: false, listening_since, now };
     let voters = sight.voters(of);
-    places = replace::leaving(Cow::Owned(places), of, &voters).into_owned();
+    places = without_leaving(&sight, places, &voters);
     let matching = places.values().filter(|place| place.matches).count();
     let wanted = match &ensemble.service {
         EnsembleService::Etcd(_) | EnsembleService::Ceph(_) => {
@@ -98,7 +98,7 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
             let described = end.and_then(|wait| describe(&wait, members, matching, now));
             (steps, unfounded.or(described))
         }
-        EnsembleService::Redis(redis) => primaries::steps(&sight, *redis, &places),
+        EnsembleService::Redis(redis) => primaries::steps(&sight, redis, &places),
         EnsembleService::Independent(_) => independents::steps(&sight, &places),
     };
     let of_osds = OsdsSight { sight: &sight, fleet, places: &all };
@@ -106,6 +106,21 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
     steps.extend(of_osds);
     waiting = waiting.or(emptied);
     EnsemblePlan { wanted, steps, waiting, refusals }
+}
+
+/// The nodes, of which those of members that work and are to be replaced are drained.
+fn without_leaving(sight: &EnsembleSight<'_>, places: CandidateNodes, voters: &Voters) -> CandidateNodes {
+    let members = sight.members;
+    let places = match &members.service {
+        EnsembleService::Redis(_) => {
+            let instances = sight.instances(members, &places);
+            replace::leaving_instances(Cow::Owned(places), members, &instances)
+        }
+        EnsembleService::Etcd(_) | EnsembleService::Ceph(_) | EnsembleService::Independent(_) => {
+            replace::leaving(Cow::Owned(places), members, voters)
+        }
+    };
+    places.into_owned()
 }
 
 /// The changes until nothing is to be changed, or something is waited for that is not a change under way.

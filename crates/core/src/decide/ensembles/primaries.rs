@@ -5,7 +5,7 @@ use alloc::string::String;
 
 use super::candidates::without_refusing;
 use super::lead::is_held;
-use super::{EnsembleDecision, EnsembleSight, EnsembleStep};
+use super::{EnsembleDecision, EnsembleSight, EnsembleStep, replace};
 use crate::decide::placement::primary::{
     HistoryPosition, Instance, InstanceState, Instances, PrimarySpec, PrimaryStep, PrimaryWait, next_step,
 };
@@ -20,22 +20,27 @@ use crate::words::time::Timestamp;
 impl EnsembleSight<'_> {
     pub(super) fn decide_on_instances(
         &self,
-        redis: RedisSettings,
+        redis: &RedisSettings,
         places: &CandidateNodes,
     ) -> EnsembleDecision {
         let mut members = self.members.clone();
         self.advance_instances(&mut members);
         members.refused.retain(|_, refused| refused.until > self.now);
-        let redis = self.effective(redis, places, &members);
-        members.service = EnsembleService::Redis(redis);
+        replace::withdraw(&mut members);
         let places = without_refusing(places, &members);
-        let spec = PrimarySpec::of(self.ensemble, redis);
         let instances = self.instances(&members, &places);
+        let places = replace::leaving_instances(places, &members, &instances);
+        let redis = self.effective(redis, &places, &members);
+        let spec = PrimarySpec::of(self.ensemble, &redis, members.requests.replace.keys().copied().collect());
+        members.service = EnsembleService::Redis(redis);
         let step = next_step(&spec, &places, (&members.lead, &instances), self.now);
         match &step {
-            PrimaryStep::Add(node) => self.add(&mut members, node),
+            PrimaryStep::Add(node) => {
+                self.add(&mut members, node);
+                replace::release(&mut members);
+            }
             PrimaryStep::Remove(number, reason) => {
-                self.remove_instance(&mut members, *number, *reason, &places);
+                self.remove_instance(&mut members, (*number, *reason), (&places, &instances));
             }
             PrimaryStep::Follow(numbers, of) => follow(&mut members.lead, numbers, *of),
             PrimaryStep::Promote(number) => promote(&mut members.lead, *number, &instances),
@@ -47,7 +52,7 @@ impl EnsembleSight<'_> {
         members.lead.is_held = is_held(&step);
         let mut events =
             self.restart(&mut members, |members| self.next_instance(members, (&step, &instances)));
-        if let Some(to) = self.successor_for_restart(&members, &instances) {
+        if let Some(to) = self.successor_for_restart(&members, (&instances, &places)) {
             members.lead.handover.get_or_insert(to);
         }
         events.splice(..0, super::events(self.members, &members));
@@ -60,13 +65,13 @@ impl EnsembleSight<'_> {
     /// A primary that is alone cannot have replicas: as many are asked for as there are to be, at most.
     pub(super) fn effective(
         &self,
-        redis: RedisSettings,
+        redis: &RedisSettings,
         places: &CandidateNodes,
         members: &EnsembleMembers,
     ) -> RedisSettings {
         let wanted = self.wanted_instances(places, members);
         let others = u32::try_from(wanted.saturating_sub(1)).unwrap_or(u32::MAX);
-        RedisSettings { min_replicas: redis.min_replicas.min(others), ..redis }
+        RedisSettings { min_replicas: redis.min_replicas.min(others), ..redis.clone() }
     }
 
     /// How many members there are to be now.
@@ -206,10 +211,16 @@ impl EnsembleSight<'_> {
     fn remove_instance(
         &self,
         members: &mut EnsembleMembers,
-        number: MemberNumber,
-        reason: RemovalReason,
-        places: &CandidateNodes,
+        (number, reason): (MemberNumber, RemovalReason),
+        (places, instances): (&CandidateNodes, &Instances),
     ) {
+        let reason = replace::reason(members, number, reason);
+        let silent = instances.get(&number).filter(|instance| instance.state != InstanceState::Up);
+        if let Some(instance) = silent.filter(|_| reason == RemovalReason::Replaced) {
+            let placed: Placed<'_> = instances.iter().map(|(number, of)| (*number, &of.node)).collect();
+            let until = self.now.plus(self.ensemble.join_within);
+            replace::note(members, (places, &placed), instance.node.clone(), until);
+        }
         self.remove_serving(members, number, reason, places);
         members.lead.follows.remove(&number);
         members.lead.had_data.remove(&number);
@@ -223,9 +234,9 @@ impl EnsembleSight<'_> {
         members: &EnsembleMembers,
         instances: &Instances,
     ) -> Option<Timestamp> {
-        let due = instances.values().filter_map(|instance| match instance.state {
+        let due = instances.iter().filter_map(|(number, instance)| match instance.state {
             InstanceState::Joining { since } => Some(since.plus(spec.join_within)),
-            InstanceState::Silent { since } => Some(since.plus(spec.failover_after)),
+            InstanceState::Silent { since } => Some(since.plus(spec.patience(*number))),
             InstanceState::Up | InstanceState::Restarted | InstanceState::Ended => None,
         });
         let refused = members.refused.values().map(|refused| refused.until);

@@ -4,11 +4,13 @@
 use alloc::borrow::Cow;
 use alloc::string::ToString;
 
+use crate::decide::placement::primary::{InstanceState, Instances};
 use crate::decide::placement::quorum::{QuorumStep, VoterState, Voters};
 use crate::decide::placement::{CandidateNodes, Placed, next_node};
 use crate::records::ensemble::{Ensemble, MIN_FAILOVER_AFTER};
 use crate::records::ensemble_members::{EnsembleMembers, MemberPhase, RefusedMember, RemovalReason};
 use crate::words::counter::MemberNumber;
+use crate::words::name::NodeName;
 use crate::words::time::Timestamp;
 
 /// Why the node of a member that was replaced does not get the next one.
@@ -28,16 +30,15 @@ pub(super) fn silent_since(
     }
 }
 
-/// Keeps the node of a member that is removed on request, before another one has its place, from having that one, if another node can.
+/// Keeps the node of a member that does not work and is removed on request, before another one has its place, from having that one, if another
+/// node can.
 pub(super) fn note(
     members: &mut EnsembleMembers,
-    (places, voters): (&CandidateNodes, &Voters),
-    number: MemberNumber,
+    (places, placed): (&CandidateNodes, &Placed<'_>),
+    node: NodeName,
     until: Timestamp,
 ) {
-    let silent = voters.get(&number).filter(|voter| voter.state != VoterState::Working);
-    let Some(node) = silent.map(|voter| voter.node.clone()) else { return };
-    if has_room(members.ensemble.as_str(), places, voters) {
+    if next_node(members.ensemble.as_str(), places, placed).is_some() {
         members.refused.insert(node, RefusedMember { reason: REPLACED.to_string(), until });
     }
 }
@@ -58,6 +59,23 @@ pub(super) fn leaving<'a>(
             continue;
         };
         if let Some(place) = places.to_mut().get_mut(&voter.node) {
+            place.is_drained = true;
+        }
+    }
+    places
+}
+
+/// The same where one is the primary.
+pub(super) fn leaving_instances<'a>(
+    mut places: Cow<'a, CandidateNodes>,
+    members: &EnsembleMembers,
+    instances: &Instances,
+) -> Cow<'a, CandidateNodes> {
+    for number in members.requests.replace.keys() {
+        let up = instances.get(number).filter(|instance| instance.state == InstanceState::Up);
+        if let Some(instance) = up
+            && let Some(place) = places.to_mut().get_mut(&instance.node)
+        {
             place.is_drained = true;
         }
     }
@@ -106,6 +124,10 @@ pub(super) fn withdraw(members: &mut EnsembleMembers) {
 
 /// Whether a node that has no member may have one.
 pub(super) fn has_room(ensemble: &str, places: &CandidateNodes, voters: &Voters) -> bool {
-    let placed: Placed<'_> = voters.iter().map(|(number, voter)| (*number, &voter.node)).collect();
-    next_node(ensemble, places, &placed).is_some()
+    next_node(ensemble, places, &placed(voters)).is_some()
+}
+
+/// Which node each member is on.
+pub(super) fn placed(voters: &Voters) -> Placed<'_> {
+    voters.iter().map(|(number, voter)| (*number, &voter.node)).collect()
 }

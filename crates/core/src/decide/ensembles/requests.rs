@@ -7,12 +7,13 @@ use alloc::vec::Vec;
 
 use super::EnsembleSight;
 use super::candidates::{candidates, without_refusing};
-use super::replace::has_room;
+use super::replace::{has_room, placed};
 use super::verdict::nodes;
-use crate::decide::placement::CandidateNodes;
-use crate::decide::placement::quorum::{self, QuorumSpec, VoterState, Voters, quorum};
+use crate::decide::placement::primary::InstanceState;
+use crate::decide::placement::quorum::{self, QuorumSpec, VoterState, quorum};
+use crate::decide::placement::{CandidateNodes, Placed, next_node};
 use crate::records::annotation::Annotation;
-use crate::records::ensemble::{Ensemble, EnsembleMode};
+use crate::records::ensemble::{Ensemble, EnsembleMode, EnsembleService};
 use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
 use crate::records::ensemble_requests::RestartRequest;
 use crate::records::ensemble_snapshots::SnapshotFailure;
@@ -44,8 +45,9 @@ pub fn replace_refusal(
         | MemberPhase::Bootstrapping
         | MemberPhase::Adding
         | MemberPhase::Joining(_) => {
+            let verb = if ensemble.service.has_voters() { "vote" } else { "serve" };
             return Some(format!(
-                "it does not vote yet, and is withdrawn by itself if that is so for {}",
+                "it does not {verb} yet, and is withdrawn by itself if that is so for {}",
                 ensemble.join_within
             ));
         }
@@ -53,6 +55,18 @@ pub fn replace_refusal(
     let nodes = nodes(fleet, members);
     let listening_since = Timestamp::EPOCH;
     let sight = EnsembleSight { ensemble, members, nodes: &nodes, is_stopped: false, listening_since, now };
+    let places = candidates(fleet, ensemble);
+    let places = without_refusing(&places, members);
+    match &ensemble.service {
+        EnsembleService::Redis(_) => instance_refusal(&sight, number, &places),
+        EnsembleService::Etcd(_) | EnsembleService::Ceph(_) | EnsembleService::Independent(_) => {
+            voter_refusal(&sight, number, &places)
+        }
+    }
+}
+
+fn voter_refusal(sight: &EnsembleSight<'_>, number: MemberNumber, places: &CandidateNodes) -> Option<String> {
+    let EnsembleSight { ensemble, members, .. } = *sight;
     let voters = sight.voters(members);
     let is_working =
         |number: &MemberNumber| voters.get(number).is_some_and(|voter| voter.state == VoterState::Working);
@@ -64,11 +78,23 @@ pub fn replace_refusal(
             "{working} of {voting} members that vote work, and nothing is changed without a quorum"
         ));
     }
-    let places = candidates(fleet, ensemble);
-    let places = without_refusing(&places, members);
-    let is_surplus = voters.len() > quorum::wanted(&QuorumSpec::of(ensemble), &places, &voters);
-    let has_room = has_room(ensemble.name.as_str(), &places, &voters);
-    (is_working(&number) && !is_surplus && !has_room).then(|| no_room(&places, &voters))
+    let is_surplus = voters.len() > quorum::wanted(&QuorumSpec::of(ensemble), places, &voters);
+    let has_room = has_room(ensemble.name.as_str(), places, &voters);
+    (is_working(&number) && !is_surplus && !has_room).then(|| no_room(places, &placed(&voters)))
+}
+
+/// Of a primary or a replica: one that works stays where no other one can have its place.
+fn instance_refusal(
+    sight: &EnsembleSight<'_>,
+    number: MemberNumber,
+    places: &CandidateNodes,
+) -> Option<String> {
+    let instances = sight.instances(sight.members, places);
+    let placed: Placed<'_> = instances.iter().map(|(number, of)| (*number, &of.node)).collect();
+    let is_working = instances.get(&number).is_some_and(|of| of.state == InstanceState::Up);
+    let is_surplus = instances.len() > sight.wanted_instances(places, sight.members);
+    let has_room = next_node(sight.ensemble.name.as_str(), places, &placed).is_some();
+    (is_working && !is_surplus && !has_room).then(|| no_room(places, &placed))
 }
 
 /// Why no snapshot can be taken now, in words that fit after "cannot take a snapshot of ensemble store: "; `None` if one can.
@@ -93,11 +119,11 @@ pub fn snapshot_refusal(
 }
 
 /// That no other node may have a member, with what keeps the first one from it.
-fn no_room(places: &CandidateNodes, voters: &Voters) -> String {
+fn no_room(places: &CandidateNodes, placed: &Placed<'_>) -> String {
     let matching = places.iter().filter(|(_, place)| place.matches);
     let refusals: BTreeMap<&NodeName, &String> =
         matching.filter_map(|(node, place)| Some((node, place.refusal.as_ref()?))).collect();
-    let free = refusals.iter().find(|(node, _)| voters.values().all(|voter| voter.node != ***node));
+    let free = refusals.iter().find(|(node, _)| placed.values().all(|occupied| *occupied != **node));
     let because = free.map(|(node, reason)| format!(", such as {node}: {reason}")).unwrap_or_default();
     format!("it works, and no other node may have a member in its place{because}")
 }

@@ -5,8 +5,9 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use super::EnsembleSight;
+use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::independent::{IndependentStep, IndependentWait};
-use crate::decide::placement::primary::{InstanceState, Instances, PrimaryStep, PrimaryWait};
+use crate::decide::placement::primary::{Instance, InstanceState, Instances, PrimaryStep, PrimaryWait};
 use crate::decide::placement::quorum::{QuorumStep, QuorumWait};
 use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, OrderedChange};
 use crate::records::event::EventDraft;
@@ -116,11 +117,12 @@ impl EnsembleSight<'_> {
         replicas().next().map(|(number, _)| *number).or_else(|| is_alone().then_some(primary))
     }
 
-    /// The replica that the primary hands over to, so that it can be restarted as one; `None` if it is not its turn, or nobody can take over.
+    /// The replica that the primary hands over to, so that it can be restarted as one; `None` if it is not its turn, or nobody can take over. One
+    /// that is to leave would hand back at once.
     pub(super) fn successor_for_restart(
         &self,
         members: &EnsembleMembers,
-        instances: &Instances,
+        (instances, places): (&Instances, &CandidateNodes),
     ) -> Option<MemberNumber> {
         let request = members.requests.restart.as_ref().filter(|request| request.under_way.is_none())?;
         let primary = members.lead.primary.filter(|_| members.lead.promotion.is_none())?;
@@ -128,7 +130,9 @@ impl EnsembleSight<'_> {
         if !is_its_turn || !are_whole(instances, primary) {
             return None;
         }
-        instances.keys().find(|number| **number != primary).copied()
+        let stays = |of: &Instance| places.get(&of.node).is_none_or(|place| !place.is_drained);
+        let mut others = instances.iter().filter(|(number, of)| **number != primary && stays(of));
+        others.next().map(|(number, _)| *number)
     }
 
     /// The independent member that is restarted next; `None` while it is waited for something.

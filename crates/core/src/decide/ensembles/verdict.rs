@@ -6,6 +6,7 @@ use alloc::vec;
 use super::candidates::candidates;
 use super::osds;
 use super::osds::OsdsSight;
+use super::passwords;
 use super::{EnsembleSight, EnsembleStep, MemberNode};
 use crate::records::ensemble::Ensemble;
 use crate::records::ensemble_members::{EnsembleMembers, Member};
@@ -22,7 +23,7 @@ use crate::world::fleet::Fleet;
 
 /// The next change of the members of an ensemble.
 ///
-/// Woken by: freezes, the ensemble, its members, what nodes report of them, and whatever says which nodes may have one.
+/// Woken by: freezes, the ensemble, its members, the secrets that it names, what nodes report of them, and whatever says which nodes may have one.
 #[must_use]
 pub fn decide(
     fleet: &Fleet,
@@ -71,6 +72,7 @@ fn managed(
     } else {
         let of_osds = OsdsSight { sight: &sight, fleet, places: &places };
         decision.events.extend(of_osds.decide(&mut decision.members));
+        decision.members.passwords = passwords::current(fleet, ensemble, &members);
     }
     let is_first = recorded.is_none() && decision.members.members.is_empty();
     if is_first || recorded == Some(&decision.members) {

@@ -29,8 +29,8 @@ pub fn next_step(
     let Some(number) = record.primary else { return begin(spec, places, members, now) };
     match members.get(&number).map(|primary| primary.state) {
         Some(InstanceState::Up) => with_primary(spec, places, (number, record, members), now),
-        Some(InstanceState::Silent { since }) if now < since.plus(spec.failover_after) => {
-            let until = since.plus(spec.failover_after);
+        Some(InstanceState::Silent { since }) if now < since.plus(spec.patience(number)) => {
+            let until = since.plus(spec.patience(number));
             PrimaryStep::Wait(PrimaryWait::Silent { member: number, until })
         }
         Some(InstanceState::Joining { .. }) => PrimaryStep::Wait(PrimaryWait::Joining(number)),
@@ -110,6 +110,9 @@ fn with_primary(
     }
     let leaves = |number, reason| leaver_step(spec, (primary, members), Leaver { number, reason }, now);
     if let Some(number) = surplus {
+        if let Some(member) = unsynced(members, (primary, number)) {
+            return PrimaryStep::Wait(PrimaryWait::Syncing { member, leaver: number });
+        }
         return leaves(number, RemovalReason::Surplus);
     }
     let missing = wanted.saturating_sub(members.len());
@@ -121,7 +124,7 @@ fn with_primary(
             .map(|(number, node)| (*number, *node))
             .collect();
         let next = next.or_else(|| next_node(&spec.name, places, &others));
-        let until = since.plus(spec.failover_after);
+        let until = since.plus(spec.patience(member));
         return match next {
             _ if now < until => PrimaryStep::Wait(PrimaryWait::Silent { member, until }),
             None => PrimaryStep::Wait(PrimaryWait::NoRoom { missing: missing.max(1) }),
@@ -150,6 +153,15 @@ fn one_too_many(places: &CandidateNodes, primary: MemberNumber, members: &Instan
 fn is_successor(members: &Instances, (primary, to): (MemberNumber, MemberNumber)) -> bool {
     let may = |member: &Instance| member.is_reached() && member.follows == Some(primary) && member.streams;
     to != primary && members.get(&to).is_some_and(may)
+}
+
+/// The member that has to get the data of the primary before a replica that works leaves; `None` if all that stay have them.
+fn unsynced(members: &Instances, (primary, leaver): (MemberNumber, MemberNumber)) -> Option<MemberNumber> {
+    members.get(&leaver).filter(|leaver| leaver.state == InstanceState::Up)?;
+    let stays = members.iter().filter(|(number, _)| **number != primary && **number != leaver);
+    let lacks = |member: &Instance| member.state == InstanceState::Up && !(member.is_whole && member.streams);
+    let mut lacking = stays.filter(|(_, member)| lacks(member));
+    lacking.next().map(|(number, _)| *number)
 }
 
 /// The replica that is silent for longest; the primary is not asked for here.

@@ -26,6 +26,7 @@ fn order(number: u64, task: MemberTask) -> MemberOrder {
         restore: None,
         change: None,
         replication: None,
+        passwords: BTreeMap::new(),
         tells_position: false,
         snapshots: SnapshotOrder::default(),
         restart: None,

@@ -8,14 +8,34 @@ use crate::records::ensemble::Ensemble;
 use crate::records::ensemble_members::EnsembleMembers;
 use crate::records::member::{MemberOrder, NodeMembers};
 use crate::records::osd::OsdsOrder;
+use crate::records::secret::Secret;
 use crate::words::counter::Revision;
-use crate::words::name::{EnsembleName, NodeName};
+use crate::words::name::{EnsembleName, NodeName, SecretName};
 use crate::world::fleet::Fleet;
 
 impl Fleet {
     pub(super) fn put_ensemble(&mut self, ensemble: Ensemble, revision: Revision) {
         self.touched_ensembles.touch(&ensemble.name, revision);
         self.ensembles.insert_mut(ensemble.name.clone(), kept(ensemble, revision));
+    }
+
+    pub(super) fn put_secret(&mut self, secret: Secret, revision: Revision) {
+        self.touch_secret(&secret.name, revision);
+        self.secrets.insert_mut(secret.name.clone(), kept(secret, revision));
+    }
+
+    pub(super) fn delete_secret(&mut self, name: &SecretName, revision: Revision) {
+        self.touch_secret(name, revision);
+        self.secrets.remove_mut(name);
+    }
+
+    /// A secret changed: the ensembles that name it are decided on.
+    fn touch_secret(&mut self, secret: &SecretName, revision: Revision) {
+        let names = |of: &Ensemble| of.service.password_secrets().contains(secret);
+        let ensembles = self.ensembles.values().filter(|kept| names(&kept.value));
+        for name in ensembles.map(|kept| kept.value.name.clone()).collect::<Vec<_>>() {
+            self.touched_ensembles.touch(&name, revision);
+        }
     }
 
     pub(super) fn delete_ensemble(&mut self, name: &EnsembleName, revision: Revision) {

@@ -4,6 +4,7 @@ use bellwether_api::paths;
 use bellwether_api::v1::access::{Joined, Renew};
 use bellwether_api::v1::ensemble::certificates::{MemberCertificateRequest, MemberCertificates};
 use bellwether_api::v1::ensemble::keys::{MemberKeys, MemberKeysRequest, OsdKeys, OsdKeysRequest};
+use bellwether_api::v1::ensemble::passwords::{MemberPasswords, MemberPasswordsRequest};
 use bellwether_api::v1::ensemble::reports::NodeMembers;
 use bellwether_api::v1::facts::{NodeFacts, RequestedRescan};
 use bellwether_api::v1::failure::Failures;
@@ -100,6 +101,11 @@ pub(super) fn facts(routes: Routes) -> Routes {
             route(Put, paths::NODE_PROBES, RequiredAccess::OwnNode, "Report the data stores of a node"),
             nodes::put_probes,
         )
+}
+
+/// The members of ensembles that nodes have.
+pub(super) fn members(routes: Routes) -> Routes {
+    routes
         .add::<NodeMembers, Empty, _, _>(
             route(
                 Put,
@@ -126,6 +132,15 @@ pub(super) fn facts(routes: Routes) -> Routes {
                 "Get the keys of the member that a node has of an ensemble",
             ),
             nodes::member_keys,
+        )
+        .add::<MemberPasswordsRequest, MemberPasswords, _, _>(
+            route(
+                Post,
+                paths::MEMBER_PASSWORDS,
+                RequiredAccess::OwnNode,
+                "Get what the member that a node has of an ensemble needs to know its clients and the other members",
+            ),
+            nodes::member_passwords,
         )
         .add::<OsdKeysRequest, OsdKeys, _, _>(
             route(

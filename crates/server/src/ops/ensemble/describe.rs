@@ -1,6 +1,7 @@
 //! What an ensemble is to be, in one line.
 
 use bellwether_core::records::ensemble::{Ensemble, EnsembleMode, EnsembleService, EnsembleSize};
+use bellwether_core::words::name::SecretName;
 use bellwether_core::words::plural::plural;
 
 /// What an ensemble is to be, in one line.
@@ -21,7 +22,12 @@ pub(super) fn describe(ensemble: &Ensemble) -> String {
         EnsembleService::Etcd(_) => (String::new(), tls.to_owned()),
         EnsembleService::Redis(redis) => {
             let replicas = plural(redis.min_replicas as usize, "replica");
-            (String::new(), format!("{tls}, writes with {replicas} at least"))
+            let secrets: Vec<&str> = redis.password_secrets.iter().map(SecretName::as_str).collect();
+            let passwords = match secrets.as_slice() {
+                [] => String::new(),
+                secrets => format!(", with passwords of {}", secrets.join(" and ")),
+            };
+            (String::new(), format!("{tls}, writes with {replicas} at least{passwords}"))
         }
         EnsembleService::Independent(independent) => {
             (format!(" {}", independent.workload.name()), String::new())

@@ -214,7 +214,10 @@ fn services() -> impl Strategy<Value = ServiceAgentSpec> {
         let none = ServiceAgentSpec::default();
         let port = client_port;
         match kind {
-            0 => ServiceAgentSpec { redis: Some(RedisSpec { port, min_replicas_to_write, tls }), ..none },
+            0 => ServiceAgentSpec {
+                redis: Some(RedisSpec { port, min_replicas_to_write, tls, password_secrets: Vec::new() }),
+                ..none
+            },
             1 => {
                 let replicas = min_replicas_to_write.map(|number| number + 1);
                 let devices = tls.map_or_else(Vec::new, |_| vec![name]);

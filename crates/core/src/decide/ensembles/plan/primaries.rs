@@ -5,18 +5,20 @@ use alloc::vec::Vec;
 
 use super::step::{MAX_STEPS, PlannedStep};
 use super::waits::describe;
-use crate::decide::ensembles::EnsembleSight;
+use crate::decide::ensembles::{EnsembleSight, replace};
 use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::primary::{
     HistoryPosition, Instance, InstanceState, Instances, PrimarySpec, PrimaryStep, PrimaryWait, next_step,
 };
 use crate::records::ensemble::RedisSettings;
+use crate::records::ensemble_members::EnsembleMembers;
 use crate::records::primary::PrimaryRecord;
 use crate::words::counter::MemberNumber;
 use crate::words::name::NodeName;
 
 /// An ensemble as it would be after the changes so far.
-struct Play {
+struct Play<'a> {
+    members: &'a EnsembleMembers,
     record: PrimaryRecord,
     instances: Instances,
     last: MemberNumber,
@@ -26,13 +28,15 @@ struct Play {
 /// The changes until nothing is to be changed, or something is waited for that is not a change under way, with what that is.
 pub(super) fn steps(
     sight: &EnsembleSight<'_>,
-    redis: RedisSettings,
+    redis: &RedisSettings,
     places: &CandidateNodes,
 ) -> (Vec<PlannedStep>, Option<String>) {
     let members = sight.members;
-    let spec = PrimarySpec::of(sight.ensemble, sight.effective(redis, places, members));
+    let replaced = members.requests.replace.keys().copied().collect();
+    let spec = PrimarySpec::of(sight.ensemble, &sight.effective(redis, places, members), replaced);
     let instances = sight.instances(members, places);
-    let mut play = Play { record: members.lead.clone(), instances, last: members.last, steps: Vec::new() };
+    let (record, last) = (members.lead.clone(), members.last);
+    let mut play = Play { members, record, instances, last, steps: Vec::new() };
     while play.steps.len() < MAX_STEPS {
         let step = next_step(&spec, places, (&play.record, &play.instances), sight.now);
         match step {
@@ -54,7 +58,7 @@ pub(super) fn steps(
     (play.steps, None)
 }
 
-impl Play {
+impl Play<'_> {
     fn make(&mut self, step: PrimaryStep) {
         match step {
             PrimaryStep::Add(node) => {
@@ -65,6 +69,7 @@ impl Play {
             }
             PrimaryStep::Remove(number, reason) => {
                 if let Some(instance) = self.instances.remove(&number) {
+                    let reason = replace::reason(self.members, number, reason);
                     self.steps.push(PlannedStep::Remove(number, instance.node, reason));
                 }
             }
@@ -111,6 +116,12 @@ impl Play {
                 Some(instance) => instance.data.take().is_some(),
                 None => false,
             },
+            PrimaryWait::Syncing { member, .. } => {
+                let primary = self.record.primary;
+                let Some(instance) = self.instances.get_mut(member) else { return false };
+                (instance.follows, instance.streams, instance.is_whole) = (primary, true, true);
+                true
+            }
             PrimaryWait::Silent { .. }
             | PrimaryWait::StillStreams(_)
             | PrimaryWait::Quiet { .. }

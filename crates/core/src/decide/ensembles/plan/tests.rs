@@ -78,6 +78,7 @@ impl Site {
             removed: None,
             has_ended: false,
             replication: None,
+            passwords: None,
             snapshot: None,
             restarted: None,
             osds: None,

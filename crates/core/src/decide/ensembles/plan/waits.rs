@@ -67,6 +67,13 @@ pub(super) fn describe(
         PrimaryWait::Copies(number) => {
             format!("member {} leaves once enough others have what it has", named(number))
         }
+        PrimaryWait::Syncing { member, leaver } => {
+            format!(
+                "member {} leaves once member {} has copied the data of the primary",
+                named(leaver),
+                named(member)
+            )
+        }
         PrimaryWait::NoRoom { missing } => no_room(matching, *missing),
     }
 }

@@ -181,6 +181,7 @@ impl Site {
                 removed: None,
                 has_ended: false,
                 replication: None,
+                passwords: None,
                 snapshot: None,
                 restarted: host.restarted,
                 osds: None,

@@ -1,13 +1,16 @@
 //! Histories of an ensemble of Redis: machines, agents and processes die, are cut off and come back while a client writes.
 
+mod act;
 mod agents;
 mod model;
+mod replace;
 
 use std::vec::Vec;
 
 use proptest::prelude::*;
 
-use self::model::{Act, Machines};
+use self::act::Act;
+use self::model::Machines;
 use crate::decide::ensembles::EnsembleStep;
 use crate::decide::placement::primary::{PrimaryStep, PrimaryWait};
 use crate::records::ensemble::EnsembleSize;
@@ -201,7 +204,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (1_u32..6).prop_map(Act::Size),
         1 => Just(Act::Acknowledge),
         2 => prop_oneof![host().prop_map(Act::HandOver), Just(Act::Withdraw)],
-        1 => Just(Act::RestartAll),
+        3 => prop_oneof![1 => Just(Act::RestartAll), 2 => host().prop_map(Act::Replace)],
     ];
     prop_oneof![3 => quiet, 1 => loud]
 }
@@ -231,7 +234,10 @@ proptest! {
             return Ok(());
         }
         prop_assert!(machines.primary_host().is_some(), "{step:?}");
-        prop_assert_eq!(&machines.members.requests.restart, &None);
+        let (replace, restart) = (&machines.members.requests.replace, &machines.members.requests.restart);
+        let waits = matches!(&step, EnsembleStep::Primary(PrimaryStep::Wait(
+            PrimaryWait::NoRoom { .. } | PrimaryWait::NoSuccessor(_))));
+        prop_assert!(replace.is_empty() && restart.is_none() || waits, "{replace:?}, {restart:?} and {step:?}");
         prop_assert!(machines.is_all_there(), "{:?}", machines.members);
         let again: Vec<_> = machines.decide().events;
         prop_assert!(again.is_empty() && machines.decide().members == machines.members);

@@ -1,9 +1,10 @@
 //! What an ensemble with a primary is to be, and its next change.
 
+use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::records::ensemble::{Ensemble, EnsembleSize, RedisSettings};
+use crate::records::ensemble::{Ensemble, EnsembleSize, MIN_FAILOVER_AFTER, RedisSettings};
 use crate::records::ensemble_members::RemovalReason;
 use crate::words::counter::MemberNumber;
 use crate::words::name::NodeName;
@@ -27,12 +28,14 @@ pub struct PrimarySpec {
     pub writes_needed: u32,
     /// How long after a failover there is no other, unless a person acknowledged it.
     pub quiet: Span,
+    /// The members that others are to take the place of, because somebody asked for it: they may be silent for the shortest time alone.
+    pub replaced: BTreeSet<MemberNumber>,
 }
 
 impl PrimarySpec {
     /// What the placement of an ensemble of Redis is decided on.
     #[must_use]
-    pub fn of(ensemble: &Ensemble, redis: RedisSettings) -> Self {
+    pub fn of(ensemble: &Ensemble, redis: &RedisSettings, replaced: BTreeSet<MemberNumber>) -> Self {
         Self {
             name: ensemble.name.to_string(),
             size: ensemble.size,
@@ -40,6 +43,17 @@ impl PrimarySpec {
             join_within: ensemble.join_within,
             writes_needed: redis.min_replicas,
             quiet: QUIET,
+            replaced,
+        }
+    }
+
+    /// How long a member may be silent.
+    #[must_use]
+    pub fn patience(&self, number: MemberNumber) -> Span {
+        if self.replaced.contains(&number) {
+            self.failover_after.min(MIN_FAILOVER_AFTER)
+        } else {
+            self.failover_after
         }
     }
 }
@@ -99,6 +113,13 @@ pub enum PrimaryWait {
     NoSuccessor(MemberNumber),
     /// A member is removed once as many others as a write needs have what it has.
     Copies(MemberNumber),
+    /// A member leaves once this one, which stays, has the data of the primary.
+    Syncing {
+        /// The one that copies them.
+        member: MemberNumber,
+        /// The one that leaves.
+        leaver: MemberNumber,
+    },
     /// No node may have another member.
     NoRoom {
         /// How many are missing.

@@ -310,6 +310,7 @@ fn monitor(members: &EnsembleMembers, osds: Option<BTreeMap<String, StoreOsd>>) 
         removed: None,
         has_ended: false,
         replication: None,
+        passwords: None,
         snapshot: None,
         restarted: None,
         osds,

@@ -53,6 +53,7 @@ impl Installation {
                 removed: host.removed,
                 has_ended: false,
                 replication: None,
+                passwords: None,
                 snapshot: host.snapshot.clone(),
                 restarted: host.restarted,
                 osds: None,

@@ -116,6 +116,7 @@ impl Machines {
             peer_url: url(name),
             membership: None,
             removed: None,
+            passwords: None,
             snapshot: None,
             restarted: host.restarted,
             osds: None,

@@ -5,6 +5,7 @@ use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
+use super::act::Act;
 use crate::decide::ensembles::{EnsembleDecision, EnsembleSight, EnsembleStep, MemberNode};
 use crate::decide::placement::primary::PrimaryStep;
 use crate::decide::placement::{CandidateNode, CandidateNodes};
@@ -18,34 +19,6 @@ use crate::words::counter::{EnsembleRevision, MemberNumber};
 use crate::words::name::NodeName;
 use crate::words::selector::Selector;
 use crate::words::time::{Span, Timestamp};
-
-#[derive(Debug, Clone)]
-pub(super) enum Act {
-    /// The client writes to whoever takes writes.
-    Write,
-    /// A replica gets what its primary has.
-    Copy(usize),
-    /// Its process ends and is started anew.
-    Restart(usize),
-    /// Its process ends, and is started anew after so many seconds.
-    End(usize, u64),
-    /// Its agent is cut off; its Redis is not.
-    Cut(usize),
-    /// The whole machine is cut off.
-    Isolate(usize),
-    Heal(usize),
-    Drain(usize),
-    Size(u32),
-    /// A person acknowledges the last failover.
-    Acknowledge,
-    /// A person has the primary hand over to the member of this machine.
-    HandOver(usize),
-    /// A person withdraws that, before it has begun.
-    Withdraw,
-    /// A person asks that all members are restarted.
-    RestartAll,
-    Pass(u64),
-}
 
 /// A Redis and its agent.
 #[derive(Debug, Clone, Default)]
@@ -92,7 +65,12 @@ pub(super) fn url(node: &NodeName) -> String {
 
 impl Machines {
     pub(super) fn new(nodes: usize, size: u32, min_replicas: u32) -> Self {
-        let service = EnsembleService::Redis(RedisSettings { port: 6379, min_replicas, tls: true });
+        let service = EnsembleService::Redis(RedisSettings {
+            port: 6379,
+            min_replicas,
+            tls: true,
+            password_secrets: Vec::new(),
+        });
         let ensemble = Ensemble {
             name: "cache".parse().unwrap(),
             revision: EnsembleRevision::new(1),
@@ -167,6 +145,12 @@ impl Machines {
         primary.is_some_and(|primary| self.acknowledged.iter().all(|write| primary.log.contains(write)))
     }
 
+    /// Whether a machine has all that was acknowledged.
+    pub(super) fn has_all(&self, number: usize) -> bool {
+        let host = &self.hosts[&self.name(number)];
+        self.acknowledged.iter().all(|write| host.log.contains(write))
+    }
+
     /// Whether each write that was acknowledged is on some machine.
     pub(super) fn is_somewhere(&self) -> bool {
         self.acknowledged.iter().all(|write| self.hosts.values().any(|host| host.log.contains(write)))
@@ -212,6 +196,14 @@ impl Machines {
                 let annotation = Annotation::of("ann".parse().unwrap(), self.at());
                 let left = self.members.members.keys().copied().collect();
                 self.members.requests.restart = Some(RestartRequest { annotation, left, under_way: None });
+            }
+            Act::Replace(host) => {
+                let (node, asked) = (self.name(*host), Annotation::of("ann".parse().unwrap(), self.at()));
+                let member = self.members.of_node(&node);
+                let serving = member.filter(|(_, member)| member.phase == MemberPhase::Serving);
+                if let Some(number) = serving.map(|(number, _)| number) {
+                    self.members.requests.replace.insert(number, asked);
+                }
             }
             Act::Pass(seconds) => self.pass(*seconds),
         }

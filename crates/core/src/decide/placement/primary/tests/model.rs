@@ -63,6 +63,7 @@ impl Model {
                 join_within: Span::from_secs(60),
                 writes_needed,
                 quiet: QUIET,
+                replaced: std::collections::BTreeSet::new(),
             },
             places: (0..nodes).map(place).collect(),
             members: BTreeMap::new(),

@@ -1,0 +1,87 @@
+//! Members of a real Redis are replaced on request under a client that counts what a replica had: a replica leaves once another one has the data, the primary
+//! hands over first, and one that does not work leaves sooner than by itself.
+
+use std::time::Duration;
+
+use bellwether_api::v1::ensemble::members::EnsembleMember;
+use bellwether_api::v1::ensemble::replication::MemberRole;
+
+use crate::place::{Setup, code, done, free_ports, text, wait_for};
+use crate::story_redis_ensemble::{Writer, complete, installed, primary, programs, spec};
+
+fn address(member: &EnsembleMember) -> String {
+    member.peer_url.clone().unwrap().replace("redis://", "")
+}
+
+/// The members once this one is none of them.
+async fn without(place: &Setup, number: u64, size: usize) -> Vec<EnsembleMember> {
+    let mut members = Vec::new();
+    wait_for("it is replaced", async || {
+        members = complete(place, size).await;
+        members.iter().all(|member| member.number != number)
+    })
+    .await;
+    members
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_of_a_redis_are_replaced_on_request_without_losing_what_a_replica_had() {
+    let mut place = installed().await;
+    let [port] = free_ports();
+    let mut wanted = spec(3, port, false);
+    wanted.failover_after = Some("1h".to_owned());
+    place.client().set_ensemble("default", "cache", &wanted).await.unwrap();
+    let first = complete(&place, 3).await;
+    let addresses: Vec<String> = (1..=5).map(|number| format!("127.0.34.{number}:{port}")).collect();
+    let writer = Writer::start(addresses);
+    writer.goes_on().await;
+
+    // A replica: first there is one more.
+    let replica = first.iter().find(|member| member.role == Some(MemberRole::Replica)).unwrap();
+    let number = replica.number.to_string();
+    let asked = place.run(&["ensemble", "replace", "cache", &number]);
+    let said = text(&asked.stderr);
+    let (added, removed) = (said.find("is added on node"), said.find("somebody asked for another one"));
+    assert!(code(&asked) == 64 && added.is_some() && added < removed, "{said}");
+    done(&place, &["ensemble", "replace", "cache", &number, "--yes", "--reason", "a slow disk"]);
+    let second = without(&place, replica.number, 3).await;
+    writer.goes_on().await;
+    wait_for("its program is stopped", async || programs(port, replica).is_empty()).await;
+    assert_eq!(primary(&second).number, primary(&first).number, "the primary is none that leaves");
+
+    // The primary: it hands over first.
+    let before = primary(&second);
+    done(&place, &["ensemble", "replace", "cache", &before.number.to_string(), "--yes"]);
+    let third = without(&place, before.number, 3).await;
+    writer.goes_on().await;
+    let events = done(&place, &["events", "--limit", "1000"]);
+    assert!(events.contains("has handed over to") && !events.contains("takes over from"), "{events}");
+
+    // One whose node is gone, long before it would be by itself. Its node comes back, and the member is none any more.
+    let gone = third.iter().find(|member| member.role == Some(MemberRole::Replica)).unwrap();
+    place.kill_agent(&gone.node);
+    crate::story_redis_ensemble::kill(&programs(port, gone));
+    wait_for("its node is unreachable", async || {
+        done(&place, &["node", "get", &gone.node]).contains("unreachable")
+    })
+    .await;
+    done(&place, &["ensemble", "replace", "cache", &gone.number.to_string(), "--yes"]);
+    wait_for("another one has its place", async || {
+        let status = place.client().ensemble("default", "cache").await.unwrap().status.unwrap();
+        status.working == 3 && status.members.iter().filter(|of| of.number != gone.number).count() == 3
+    })
+    .await;
+    place.resume_agent(&gone.node);
+    let last = without(&place, gone.number, 3).await;
+    assert!(programs(port, gone).is_empty() || last.iter().any(|of| of.node == gone.node));
+    writer.all_is_at(&address(&primary(&last)), "redis: members replaced").await;
+
+    // Who cannot be replaced stays, and why is said.
+    done(&place, &["ensemble", "scale", "cache", "5"]);
+    let all = complete(&place, 5).await;
+    let refused = place.run(&["ensemble", "replace", "cache", &all[0].number.to_string(), "--yes"]);
+    let told = text(&refused.stderr);
+    assert!(code(&refused) != 0 && told.contains("no other node may have a member in its place"), "{told}");
+    let service = place.client().service("default", "cache", None, Duration::ZERO).await.unwrap();
+    assert_eq!(service.instances.len(), 5);
+}
