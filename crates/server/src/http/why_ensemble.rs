@@ -2,6 +2,7 @@
 
 use bellwether_api::v1::ensemble::status::EnsembleStatus;
 use bellwether_core::access::ObjectKind;
+use bellwether_core::decide::ensembles::foreign;
 use bellwether_core::decide::ensembles::osds::explain;
 use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep, plan, reported};
 use bellwether_core::decide::ensembles::requests;
@@ -40,6 +41,7 @@ pub(super) fn ensemble(
     let plan = plan(fleet, &kept.value, stop.as_deref(), now);
     let mut lines = vec![sizes(fleet, &kept.value, members, &plan)];
     lines.extend(members.into_iter().flat_map(|members| each(fleet, members, now)));
+    lines.extend(members.into_iter().flat_map(|members| foreign::lines(members, now)));
     lines.extend(members.into_iter().flat_map(lead));
     lines.extend(members.into_iter().flat_map(|members| requests::lines(members, now)));
     lines.extend(members.into_iter().flat_map(|members| requests::snapshot_lines(members, now)));

@@ -7,7 +7,7 @@ use bellwether_api::v1::ensemble::status::EnsembleStatus;
 use bellwether_core::words::plural::Plural;
 use bellwether_core::words::time::Span;
 
-use super::{osds, requests, snapshots};
+use super::{foreign, osds, requests, snapshots};
 use crate::show::table;
 use crate::show::time::date;
 
@@ -68,6 +68,8 @@ pub(in crate::commands) fn sheet(ensemble: &Ensemble) -> String {
     let min_replicas = service.redis.as_ref().and_then(|redis| redis.min_replicas_to_write);
     let restored = ensemble.restore.as_ref();
     lines.extend(restored.map(|from| format!("founded from    {} on node {}", from.snapshot, from.node)));
+    let adopted = ensemble.adopt.as_ref();
+    lines.extend(adopted.map(|from| format!("adopts          {}", from.endpoints.join(", "))));
     lines.extend(min_replicas.map(|number| format!("min replicas    {number} to write")));
     lines.push(String::new());
     lines.extend(planned(ensemble));
@@ -106,6 +108,7 @@ pub(super) fn planned(ensemble: &Ensemble) -> Vec<String> {
         members,
     ];
     lines.extend(status.members.iter().filter_map(|member| member.message.clone()));
+    lines.extend(foreign::lines(status));
     lines.extend(osds::lines(status));
     let mut upcoming = upcoming(status);
     upcoming.splice(..0, status.requests.iter().map(requests::line));
@@ -131,7 +134,8 @@ pub(super) fn working_of(status: &EnsembleStatus) -> String {
         0 => String::new(),
         leaving => format!(", {leaving} leaving"),
     };
-    format!("{} of {}{leaving}{}", status.working, status.wanted, osds::working_of(status))
+    let foreign = foreign::number(status);
+    format!("{} of {}{leaving}{foreign}{}", status.working, status.wanted, osds::working_of(status))
 }
 
 /// How many of the members that vote work, if not all of them do.
