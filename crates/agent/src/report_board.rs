@@ -163,7 +163,9 @@ impl ReportBoard {
             | Feature::Outputs
             | Feature::Conditions
             | Feature::Undo => true,
-            Feature::Ensembles | Feature::IndependentMembers | Feature::Restores => self.runs_members,
+            Feature::Ensembles | Feature::IndependentMembers | Feature::Restores | Feature::Adoptions => {
+                self.runs_members
+            }
         };
         let features = Feature::ALL.iter().filter(is_offered);
         v1::report::Report {

@@ -298,6 +298,9 @@ pub const ENSEMBLE_REPLACE: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/rep
 pub const ENSEMBLE_RESTART: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/restart";
 /// The removal of an OSD of an ensemble.
 pub const ENSEMBLE_REMOVE_OSD: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/remove-osd";
+/// The removal of a member of the store of an ensemble that is not of the ensemble.
+pub const ENSEMBLE_REMOVE_FOREIGN_MEMBER: &str =
+    "/v1/namespaces/{ns}/ensembles/{ensemble}/remove-foreign-member";
 /// Snapshots of the data of an ensemble.
 pub const ENSEMBLE_SNAPSHOT: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/snapshot";
 /// A certificate for a client of an ensemble.

@@ -6,6 +6,7 @@ pub mod cluster_view;
 pub mod definition;
 pub mod discovery;
 pub mod ensemble;
+pub mod ensemble_adoption;
 pub mod ensemble_members;
 pub mod ensemble_requests;
 pub mod ensemble_restore;

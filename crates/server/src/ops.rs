@@ -9,6 +9,7 @@ pub mod cluster;
 pub mod definition;
 pub mod drain;
 pub mod ensemble;
+pub mod ensemble_adoption;
 pub mod ensemble_certificates;
 pub mod ensemble_keys;
 pub mod ensemble_osds;

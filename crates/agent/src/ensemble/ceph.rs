@@ -186,6 +186,7 @@ impl Ceph {
             ChangeStep::Add(_)
             | ChangeStep::Promote(_)
             | ChangeStep::Transfer(_)
+            | ChangeStep::TakeLead(..)
             | ChangeStep::Done
             | ChangeStep::Removed(_)
             | ChangeStep::Wait(_) => Ok(()),
@@ -300,7 +301,13 @@ fn read(status: &Value, own: &str) -> MemberAnswer {
     };
     let mons = status.pointer("/monmap/mons").and_then(Value::as_array);
     let members = mons.into_iter().flatten().filter_map(entry).collect();
-    MemberAnswer::Serving(Membership { own_id: name.to_owned(), is_leader, members })
+    MemberAnswer::Serving(Membership {
+        own_id: name.to_owned(),
+        is_leader,
+        cluster_id: None,
+        leader: None,
+        members,
+    })
 }
 
 /// The programs that are needed, with the names of their settings.

@@ -16,17 +16,15 @@ use bellwether_rt::observed;
 
 use super::certificates::{CertificateFiles, SideFiles};
 use super::directory::OwnDirectory;
+use super::etcd_calls::{self, Initial, PATIENCE, make_at, read_from_quorum};
 use super::program::is_there;
 use crate::config::data_store::TlsFiles;
 use crate::config::ensembles::EnsembleSettings;
 use crate::config::recipe::Command;
 use crate::probe::answer::ProbeError;
-use crate::probe::etcd::{ask, errors};
+use crate::probe::etcd::{ask, errors, view};
 use crate::probe::http::post;
 use crate::probe::http::stream::{StreamedAnswer, post_streamed};
-
-/// Longest time for one answer: an election takes a second.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Longest time for restoring a snapshot: a database of 8 GB, the most that etcd is made for, at the speed of a slow disk.
 pub(super) const RESTORE_DEADLINE: Duration = Duration::from_secs(30 * 60);
@@ -54,6 +52,10 @@ pub(super) struct Etcd {
     certificates: Option<CertificateFiles>,
     /// Those that a client uses.
     tls: Option<TlsFiles>,
+    /// Whether its store was adopted: others than those of the ensemble may be members of it.
+    is_adopted: bool,
+    /// The members that it is started with, if they were read from that store.
+    initial: Option<Initial>,
 }
 
 impl Etcd {
@@ -65,7 +67,23 @@ impl Etcd {
     ) -> Self {
         let certificates = settings.tls.then(|| CertificateFiles::within(directory));
         let tls = certificates.as_ref().map(|files| files.clients().client());
-        Self { settings, address, name: store_name(ensemble, number), certificates, tls }
+        let name = store_name(ensemble, number);
+        Self { settings, address, name, certificates, tls, is_adopted: false, initial: None }
+    }
+
+    /// The same in a store that was adopted, or was not.
+    pub(super) fn adopted(self, is_adopted: bool) -> Self {
+        Self { is_adopted, ..self }
+    }
+
+    /// The same, to be started with these members.
+    pub(super) fn joining(self, initial: Initial) -> Self {
+        Self { initial: Some(initial), ..self }
+    }
+
+    /// Its own name in the store.
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     const fn scheme(&self) -> &'static str {
@@ -126,9 +144,14 @@ impl Etcd {
             let each = members.iter().map(|(number, url)| format!("{}={url}", store_name(ensemble, *number)));
             each.collect::<Vec<_>>().join(",")
         };
+        let read = |initial: &Initial| {
+            initial.iter().map(|(name, url)| format!("{name}={url}")).collect::<Vec<_>>().join(",")
+        };
         let (state, members) = match with {
             StartWith::New => ("new", format!("{}={peer}", self.name)),
-            StartWith::Existing(members) => ("existing", initial(members)),
+            StartWith::Existing(members) => {
+                ("existing", self.initial.as_ref().map_or_else(|| initial(members), read))
+            }
             // What its data say of the members holds.
             StartWith::Data => ("existing", format!("{}={peer}", self.name)),
         };
@@ -167,8 +190,10 @@ impl Etcd {
 
     /// What it says of itself. The members are read after something was read from a quorum, and are no older than that.
     pub(super) async fn answer(&self) -> MemberAnswer {
-        let asked = observed::timeout(PATIENCE, self.asked()).await;
-        let late = |_| Err(ProbeError::Unknown(format!("no answer within {}s", PATIENCE.as_secs())));
+        // Of a store that was adopted, each of the others is asked, too.
+        let patience = if self.is_adopted { PATIENCE.saturating_mul(3) } else { PATIENCE };
+        let asked = observed::timeout(patience, self.asked()).await;
+        let late = |_| Err(ProbeError::Unknown(format!("no answer within {}s", patience.as_secs())));
         asked.unwrap_or_else(late).unwrap_or_else(|error| MemberAnswer::Silent(error.to_string()))
     }
 
@@ -189,7 +214,8 @@ impl Etcd {
         let authority = self.authority();
         let tls = self.tls.as_ref();
         let read = read_from_quorum(&authority, tls).await;
-        let facts = ask(&authority, tls).await?;
+        let view = view(&authority, tls).await?;
+        let facts = &view.facts;
         let role = facts.shards.values().map(|shard| shard.role).next();
         let own_id = facts.member_id.clone().unwrap_or_default();
         let own = facts.members.as_ref().and_then(|members| members.get(&own_id));
@@ -200,42 +226,21 @@ impl Etcd {
             return Ok(MemberAnswer::Learner);
         }
         read?;
+        if self.is_adopted {
+            return Ok(MemberAnswer::Serving(etcd_calls::membership(&view, Some(&own_id)).await));
+        }
         Ok(MemberAnswer::Serving(Membership {
             own_id,
             is_leader: role == Some(ShardRole::Primary),
-            members: facts.members.unwrap_or_default(),
+            cluster_id: None,
+            leader: None,
+            members: facts.members.clone().unwrap_or_default(),
         }))
     }
 
     /// Makes one step of a change. The error fits after "cannot ".
     pub(super) async fn make(&self, step: &ChangeStep) -> Result<(), String> {
-        let (what, path, body) = match step {
-            ChangeStep::Add(url) => {
-                let body = serde_json::json!({"peerURLs": [url], "isLearner": true});
-                (format!("add {url}"), "/v3/cluster/member/add", body)
-            }
-            ChangeStep::Promote(id) => (
-                format!("promote {id}"),
-                "/v3/cluster/member/promote",
-                serde_json::json!({"ID": decimal(id)?}),
-            ),
-            ChangeStep::Transfer(id) => (
-                format!("have {id} lead"),
-                "/v3/maintenance/transfer-leadership",
-                serde_json::json!({"targetID": decimal(id)?}),
-            ),
-            ChangeStep::Remove(id) => {
-                (format!("remove {id}"), "/v3/cluster/member/remove", serde_json::json!({"ID": decimal(id)?}))
-            }
-            ChangeStep::Done | ChangeStep::Removed(_) | ChangeStep::Wait(_) => return Ok(()),
-        };
-        let authority = self.authority();
-        let body = body.to_string();
-        match observed::timeout(PATIENCE, post(&authority, self.tls.as_ref(), path, &body)).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(format!("{what}: {error}")),
-            Err(_) => Err(format!("{what}: no answer within {}s", PATIENCE.as_secs())),
-        }
+        make_at(&self.authority(), self.tls.as_ref(), step).await
     }
 
     /// The revision of its data.
@@ -282,7 +287,7 @@ impl Etcd {
     }
 
     /// Where a member listens for clients that has this peer URL: all of them have the same ports.
-    fn client_of(&self, peer_url: &str) -> Option<String> {
+    pub(super) fn client_of(&self, peer_url: &str) -> Option<String> {
         let address: SocketAddr = peer_url.split_once("://")?.1.parse().ok()?;
         Some(SocketAddr::new(address.ip(), self.settings.client_port).to_string())
     }
@@ -316,17 +321,4 @@ fn is_listed(facts: &StoreFacts, store_id: Option<&String>, peer_url: &str) -> O
         Some(id) => members.contains_key(id),
         None => members.values().any(|member| member.address.as_deref() == Some(peer_url)),
     })
-}
-
-/// Reads something that only a quorum can answer: a key that nobody has.
-async fn read_from_quorum(authority: &str, tls: Option<&TlsFiles>) -> Result<(), ProbeError> {
-    post(authority, tls, "/v3/kv/range", r#"{"key": "AA==", "count_only": true}"#).await.map(drop)
-}
-
-/// An id as etcd's JSON has it.
-fn decimal(id: &str) -> Result<String, String> {
-    let number = u64::from_str_radix(id, 16);
-    number
-        .map(|number| number.to_string())
-        .map_err(|error| format!("use {id:?} as the id of a member: {error}"))
 }

@@ -99,6 +99,7 @@ pub(super) fn awaited(
         reason: "not looked at yet".to_owned(),
         peer_url: String::new(),
         membership: None,
+        outside: None,
         removed: None,
         has_ended: false,
         replication: None,

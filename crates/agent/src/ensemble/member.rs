@@ -4,6 +4,7 @@ mod access;
 mod ceph;
 mod independent;
 mod look;
+mod outside;
 mod restore;
 mod serve;
 mod steps;
@@ -63,6 +64,8 @@ pub(super) struct MemberTask {
     /// The manager beside a monitor of Ceph.
     manager: MemberProgram,
     standing: Standing,
+    /// The store that was adopted, as it was read through another member because this one does not serve.
+    outside: Option<Membership>,
     /// The member whose removal it was ordered last, once the store does not have it.
     removed: Option<MemberNumber>,
     /// Why the change that it is ordered to make is not made yet.
@@ -109,6 +112,7 @@ impl MemberTask {
             program: MemberProgram::Stopped,
             manager: MemberProgram::Stopped,
             standing: Standing::NotAsked,
+            outside: None,
             removed: None,
             hindered: None,
             renewal: None,
@@ -219,6 +223,7 @@ impl MemberTask {
             Err(error) => return self.fails(order, &error).await,
         };
         self.lacking.clone_from(&look.lack);
+        self.outside = None;
         let place = self.directory.path.display().to_string();
         let sight = MemberSight {
             ensemble: &self.ensemble,
@@ -234,8 +239,7 @@ impl MemberTask {
         let plan = sight.plan();
         let done = match plan {
             MemberStep::Rest(state, reason) => {
-                self.told(order, state, reason, None);
-                self.wait(RETRY).await;
+                self.rest(order, (state, reason)).await;
                 self.standing = Standing::NotAsked;
                 Ok(())
             }
@@ -278,7 +282,10 @@ impl MemberTask {
         let directory = &self.directory.path;
         let of = (&self.ensemble, order.number);
         Some(match &order.service {
-            EnsembleService::Etcd(settings) => Software::Etcd(Etcd::new(of, *settings, address, directory)),
+            EnsembleService::Etcd(settings) => {
+                let etcd = Etcd::new(of, *settings, address, directory);
+                Software::Etcd(etcd.adopted(order.adoption.is_some()))
+            }
             EnsembleService::Redis(settings) => {
                 let access = self.access.of(&key).cloned();
                 Software::Redis(Redis::new(settings.clone(), address, directory, access))
@@ -347,6 +354,7 @@ impl MemberTask {
             reason: one_line(&reason, MAX_REASON_BYTES),
             peer_url,
             membership,
+            outside: self.outside.clone(),
             removed: self.removed,
             has_ended: matches!(self.program.state(), MemberProcess::Ended { .. }),
             replication,

@@ -57,8 +57,35 @@ struct Member {
     is_learner: bool,
 }
 
+/// What a member says of itself and of its store.
+#[derive(Debug, Clone)]
+pub(crate) struct EtcdView {
+    /// What is reported of it.
+    pub(crate) facts: StoreFacts,
+    /// Id of the leader; `None` if it knows none.
+    pub(crate) leader: Option<String>,
+    /// The members with all of their URLs.
+    pub(crate) listed: Vec<ListedMember>,
+}
+
+/// A member of the store, as it is listed.
+#[derive(Debug, Clone)]
+pub(crate) struct ListedMember {
+    /// Its id.
+    pub(crate) id: String,
+    /// Where other members reach it.
+    pub(crate) peer_urls: Vec<String>,
+    /// Where clients reach it, as it says.
+    pub(crate) client_urls: Vec<String>,
+}
+
 /// Asks for the status and for the members, as this member sees them.
 pub(crate) async fn ask(authority: &str, tls: Option<&TlsFiles>) -> Result<StoreFacts, ProbeError> {
+    Ok(view(authority, tls).await?.facts)
+}
+
+/// The same, with all URLs of the members and the leader.
+pub(crate) async fn view(authority: &str, tls: Option<&TlsFiles>) -> Result<EtcdView, ProbeError> {
     let status = status(authority, tls).await?;
     // A learner answers its status alone.
     let members = match post(authority, tls, "/v3/cluster/member/list", "{}").await {
@@ -72,7 +99,14 @@ pub(crate) async fn ask(authority: &str, tls: Option<&TlsFiles>) -> Result<Store
     if status.header.member_id.is_empty() {
         return Err(ProbeError::Unknown(format!("{authority}: the answer has no member id; is it etcd?")));
     }
-    Ok(facts(status, members))
+    let leader = Some(hex(&status.leader)).filter(|leader| !matches!(leader.as_str(), "" | "0"));
+    let listed = members.iter().flat_map(|members| &members.members).map(|member| ListedMember {
+        id: hex(&member.id),
+        peer_urls: member.peer_urls.clone(),
+        client_urls: member.client_urls.clone(),
+    });
+    let listed = listed.collect();
+    Ok(EtcdView { facts: facts(status, members), leader, listed })
 }
 
 /// What a member says is wrong with it, such as alarms.

@@ -21,9 +21,22 @@ pub(crate) async fn post(
     body: &str,
 ) -> Result<serde_json::Value, ProbeError> {
     match tls {
-        Some(files) => send(connect_tls(authority, files).await?, authority, path, body).await,
-        None => send(connect(authority).await?, authority, path, body).await,
+        Some(files) => {
+            send(connect_tls(authority, files).await?, authority, request(authority, path, body)?).await
+        }
+        None => send(connect(authority).await?, authority, request(authority, path, body)?).await,
     }
+}
+
+/// Gets a path without TLS and answers the body as JSON.
+pub(crate) async fn get(authority: &str, path: &str) -> Result<serde_json::Value, ProbeError> {
+    let request = ::http::Request::get(path)
+        .header(::http::header::HOST, authority)
+        .header(::http::header::USER_AGENT, "bellwether-agent")
+        .header(::http::header::CONNECTION, "close")
+        .body(Full::new(Bytes::new()))
+        .map_err(|error| ProbeError::Unknown(error.to_string()))?;
+    send(connect(authority).await?, authority, request).await
 }
 
 fn request(authority: &str, path: &str, body: &str) -> Result<::http::Request<Full<Bytes>>, ProbeError> {
@@ -39,12 +52,10 @@ fn request(authority: &str, path: &str, body: &str) -> Result<::http::Request<Fu
 async fn send<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     authority: &str,
-    path: &str,
-    body: &str,
+    request: ::http::Request<Full<Bytes>>,
 ) -> Result<serde_json::Value, ProbeError> {
     let failed = |error: hyper::Error| ended(authority, &error);
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
-    let request = request(authority, path, body)?;
     let asking = async {
         let answer = sender.send_request(request).await.map_err(failed)?;
         let status = answer.status();

@@ -1,5 +1,6 @@
 //! Ensembles: requests, answers and stored records.
 
+pub mod adoption;
 pub mod certificates;
 mod desired;
 pub mod keys;
@@ -24,6 +25,7 @@ use std::collections::BTreeMap;
 
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::ensemble as core;
+use bellwether_core::records::ensemble_adoption::AdoptionSource;
 use bellwether_core::records::ensemble_restore::RestoreSource;
 use bellwether_core::records::ensemble_snapshots::SnapshotPolicy;
 use bellwether_core::words::counter::EnsembleRevision;
@@ -31,6 +33,7 @@ use bellwether_core::words::selector::Selector;
 use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use self::adoption::AdoptSpec;
 use self::restore::RestoreSpec;
 use self::service::ServiceAgentSpec;
 pub use self::size::EnsembleSize;
@@ -96,6 +99,10 @@ pub struct EnsembleSpec {
     /// The snapshot that it is founded from. Read when it is created; absent later, it stays as it is. Default: it begins without data.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
     pub restore: Option<RestoreSpec>,
+    /// The etcd that something else runs and that it adopts: its members join that. Read when it is created; absent later, it stays as it is.
+    /// Default: it founds its own.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
+    pub adopt: Option<AdoptSpec>,
     /// Reason for the change, recorded in its event.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
@@ -178,6 +185,9 @@ pub struct Ensemble {
     /// The snapshot that it is founded from; absent if it begins without data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<RestoreSpec>,
+    /// The store that it adopts; absent if it founds its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adopt: Option<AdoptSpec>,
     /// Its labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
@@ -217,6 +227,8 @@ pub struct DesiredEnsemble {
     pub snapshots: SnapshotPolicy,
     /// The snapshot that it is founded from; `None` if none is named.
     pub restore: Option<RestoreSource>,
+    /// The store that it adopts; `None` if none is named.
+    pub adopt: Option<AdoptionSource>,
     /// Reason for the change.
     pub reason: String,
 }
@@ -235,6 +247,7 @@ impl Ensemble {
             mode: (!self.mode.is_managed()).then_some(self.mode),
             snapshots: self.snapshots.clone(),
             restore: self.restore.clone(),
+            adopt: self.adopt.clone(),
             reason: String::new(),
         }
     }
@@ -254,6 +267,7 @@ impl From<&core::Ensemble> for Ensemble {
             mode: from.mode.into(),
             snapshots: SnapshotSpec::of(from.snapshots),
             restore: from.restore.as_ref().map(Into::into),
+            adopt: from.adopt.as_ref().map(Into::into),
             labels: labels_out(&from.labels),
             status: None,
             warning: None,
@@ -280,6 +294,7 @@ impl TryFrom<Ensemble> for core::Ensemble {
             mode: desired.mode,
             snapshots: desired.snapshots,
             restore: desired.restore,
+            adopt: desired.adopt,
             labels: labels_in(&from.labels)?,
             annotation: Annotation {
                 by: read("by", &from.by)?,

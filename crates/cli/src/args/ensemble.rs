@@ -149,6 +149,22 @@ pub(crate) enum EnsembleVerb {
         #[command(flatten)]
         consent: Consent,
     },
+    /// Remove a member of the store of an ensemble that something else runs, from the store; its process and data stay as they are
+    RemoveForeignMember {
+        #[command(flatten)]
+        of: EnsembleName,
+        /// Id of the member in the store, as 'ensemble get' shows it
+        #[arg(value_name = "ID")]
+        id: String,
+        /// Withdraw the request, unless the member is removed already
+        #[arg(long)]
+        withdraw: bool,
+        /// Reason, kept in the history
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
+        #[command(flatten)]
+        consent: Consent,
+    },
     /// Take a snapshot of the data of an ensemble, which is kept on the node of a member
     Snapshot {
         #[command(flatten)]
@@ -242,6 +258,9 @@ pub(crate) struct EnsembleFlags {
     /// Number of copies in the pools of Ceph that are made without one, 1 to 10 [default: 3]
     #[arg(long, value_name = "N", value_parser = super::number::whole::<u32>)]
     pub(crate) replicas: Option<u32>,
+    /// URLs of members of an etcd that something else runs, for clients: the ensemble joins that instead of founding its own; separated by commas
+    #[arg(long, value_name = "URL", value_delimiter = ',')]
+    pub(crate) adopt: Vec<String>,
     /// TLS with certificates of the ensemble, for members and clients: true (default) or false
     #[arg(long, value_name = "BOOL")]
     pub(crate) tls: Option<bool>,

@@ -185,6 +185,7 @@ fn every_command_that_deletes_or_drains_asks_by_one_rule() {
         let removes = [
             "bellwether cluster members",
             "bellwether ensemble failover",
+            "bellwether ensemble remove-foreign-member",
             "bellwether ensemble remove-osd",
             "bellwether ensemble replace",
             "bellwether ensemble restart",

@@ -2,6 +2,7 @@
 
 mod certify;
 mod failover;
+mod foreign;
 mod osds;
 mod requests;
 mod restart;
@@ -11,6 +12,7 @@ mod sheet;
 mod snapshots;
 
 use bellwether_api::paths::{self, fill};
+use bellwether_api::v1::ensemble::adoption::RemoveForeignMember;
 use bellwether_api::v1::ensemble::osds::OsdPhase;
 use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
 use bellwether_api::v1::ensemble::restore::RestoreSpec;
@@ -72,6 +74,9 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
         }
         EnsembleVerb::RemoveOsd { of, osd, withdraw, reason, consent } => {
             osds::remove(context, (&of.name, osd), (withdraw, reason), consent).await?;
+        }
+        EnsembleVerb::RemoveForeignMember { of, id, withdraw, reason, consent } => {
+            foreign::remove(context, &of.name, RemoveForeignMember { id, withdraw, reason }, consent).await?;
         }
         EnsembleVerb::Snapshot { of, wait, reason } => {
             snapshots::take(context, &of.name, TakeSnapshot { reason }, wait).await?;
@@ -211,6 +216,7 @@ fn changed(spec: EnsembleSpec, change: EnsembleFlags) -> Result<EnsembleSpec, Fa
         mode: change.mode.or(spec.mode),
         snapshots: snapshots::changed(spec.snapshots, change.snapshot_every, change.snapshots_kept),
         restore: spec.restore,
+        adopt: foreign::adopted(change.adopt).or(spec.adopt),
         reason: change.reason,
     })
 }

@@ -11,18 +11,32 @@ use crate::story_ensembles::{Writer, address, complete, key, node, post, spec};
 
 const NODES: usize = 3;
 
+/// The programs of etcd that the tests run with, and the one of them that restores: `etcdutl` where there is one, as with etcd 3.5.
+pub(crate) fn programs() -> (String, String) {
+    let path = std::env::var("PATH").unwrap();
+    let find = |name: &str| {
+        let mut found = path.split(':').map(|dir| format!("{dir}/{name}"));
+        found.find(|program| std::path::Path::new(program).is_file())
+    };
+    let restorer = find("etcdutl").or_else(|| find("etcdctl"));
+    (find("etcd").unwrap(), restorer.unwrap())
+}
+
 /// An installation whose agents restore with a program that waits at a gate, while there is one.
 async fn gated() -> Setup {
     let mut place = Setup::new().await;
     let (program, gate, began) = (place.path("restorer"), place.path("gate"), place.path("began"));
+    let (etcd, restorer) = programs();
     let script =
-        format!("#!/bin/sh\necho begins >> {began}\n[ ! -p {gate} ] || cat {gate}\nexec etcdctl \"$@\"\n");
+        format!("#!/bin/sh\necho begins >> {began}\n[ ! -p {gate} ] || cat {gate}\nexec {restorer} \"$@\"\n");
     std::fs::write(&program, script).unwrap();
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
     assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
     for number in 1..=NODES {
-        let sections =
-            format!("addresses = {{ lo = [{:?}] }}\n\n[ensembles]\netcdutl = {program:?}\n", address(number));
+        let sections = format!(
+            "addresses = {{ lo = [{:?}] }}\n\n[ensembles]\netcd = {etcd:?}\netcdutl = {program:?}\n",
+            address(number)
+        );
         place.start_agent(&node(number), &sections);
     }
     place
@@ -210,4 +224,68 @@ async fn other_snapshots_are_refused_and_other_ensembles_take_them(place: &Setup
     let client = client_of(first, ports[0]);
     are_there(&client, keys);
     assert!(post(&client, "/v3/kv/range", r#"{"key": "bmV3"}"#).unwrap().contains(r#""count":"1""#));
+}
+
+/// Has etcd's own client do something in an ensemble with TLS, as whoever has certificates for it.
+fn etcdctl(place: &Setup, ensemble: &str, endpoint: &str, arguments: &[&str]) -> String {
+    let file = |name: &str| place.path(&format!("{ensemble}-client/{name}.pem"));
+    let mut command = Command::new("etcdctl");
+    command.env("ETCDCTL_API", "3").args(["--endpoints", &format!("https://{endpoint}")]);
+    command.args(["--cacert", &file("ca"), "--cert", &file("client"), "--key", &file("client-key")]);
+    let said = command.args(arguments).output().unwrap();
+    assert!(said.status.success(), "{}", text(&said.stderr));
+    text(&said.stdout)
+}
+
+fn certify(place: &Setup, ensemble: &str) {
+    done(place, &["ensemble", "certify", ensemble, "--out", &place.path(&format!("{ensemble}-client"))]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_of_an_ensemble_with_tls_founds_one_with_certificates_of_its_own() {
+    let mut place = Setup::new().await;
+    let (etcd, restorer) = programs();
+    for number in 1..=NODES {
+        let at = address(number);
+        let programs = format!("etcd = {etcd:?}\netcdutl = {restorer:?}");
+        place.start_agent(
+            &node(number),
+            &format!("addresses = {{ lo = [{at:?}] }}\n\n[ensembles]\n{programs}\n"),
+        );
+    }
+    let (former, ports) = (free_ports(), free_ports());
+    place.client().set_ensemble("default", "store", &spec(1, former, true)).await.unwrap();
+    let host = |member: &EnsembleMember| {
+        let peer = member.peer_url.clone().unwrap();
+        peer.trim_start_matches("https://").split(':').next().unwrap().to_owned()
+    };
+    let first = complete(&place, 1).await.remove(0);
+    certify(&place, "store");
+    let at = format!("{}:{}", host(&first), former[0]);
+    etcdctl(&place, "store", &at, &["put", "kept", "yes"]);
+    done(&place, &["ensemble", "snapshot", "store", "-w"]);
+    etcdctl(&place, "store", &at, &["put", "later", "no"]);
+    let status = place.client().ensemble("default", "store").await.unwrap().status.unwrap();
+    let taken = status.snapshots.unwrap().taken.pop().unwrap();
+
+    let [client, peer] = ports.map(|port| port.to_string());
+    let own =
+        ["ensemble", "create", "copy", "--filter", "all", "--size", "3", "--from-snapshot", &taken.name];
+    let missing = place.run(&[&own[..], &["--snapshot-node", "db-99"]].concat());
+    let said = text(&missing.stderr);
+    assert!(code(&missing) != 0 && said.contains("there is no node db-99"), "{said}");
+    done(&place, &[&own[..], &["--client-port", &client, "--peer-port", &peer]].concat());
+    let mut members = Vec::new();
+    wait_for("the copy is complete", async || {
+        let status = place.client().ensemble("default", "copy").await.unwrap().status.unwrap();
+        members = status.members;
+        status.is_complete && members.len() == 3
+    })
+    .await;
+    certify(&place, "copy");
+    for member in &members {
+        let at = format!("{}:{}", host(member), ports[0]);
+        assert!(etcdctl(&place, "copy", &at, &["get", "kept"]).contains("yes"));
+        assert_eq!(etcdctl(&place, "copy", &at, &["get", "later"]), "");
+    }
 }

@@ -1,8 +1,10 @@
 //! The members of an ensemble whose members vote: what is recorded of them follows what their nodes and the store itself report, then the
 //! next change begins. A change is recorded before anybody acts on it, and each step may be repeated: the store is always asked what is so.
 
+mod adoption;
 pub mod candidates;
 pub mod failing;
+pub mod foreign;
 mod independents;
 mod lead;
 mod orders;
@@ -107,13 +109,15 @@ impl EnsembleSight<'_> {
 
     fn decide_on_voters(&self, places: &CandidateNodes) -> EnsembleDecision {
         let mut members = self.members.clone();
+        self.recognize(&mut members);
         self.advance(&mut members);
         members.refused.retain(|_, refused| refused.until > self.now);
         replace::withdraw(&mut members);
-        let voters = self.voters(&members);
+        let voters = self.without_envoy(&members, self.voters(&members));
         let places = with_snapshot(without_refusing(places, &members), &members);
         let places = replace::leaving(places, &members, &voters);
-        let step = quorum::next_step(&QuorumSpec::of(self.ensemble), &places, &voters, self.now);
+        let spec = QuorumSpec { others: foreign::others(&members), ..QuorumSpec::of(self.ensemble) };
+        let step = quorum::next_step(&spec, &places, &voters, self.now);
         let step = replace::named(step, &members);
         match &step {
             QuorumStep::Add(node) => {
@@ -134,8 +138,12 @@ impl EnsembleSight<'_> {
             }
             QuorumStep::Rest | QuorumStep::Wait(_) => {}
         }
+        if let Some(node) = self.envoy(&members, &step, (&places, &voters)) {
+            self.add(&mut members, node);
+        }
         let of_restart = self.restart(&mut members, |members| self.next_voter(members, &step));
-        members.change = self.change(&members).or_else(|| self.transfer(&members));
+        let change = self.foreign_removal(&members).or_else(|| self.change(&members));
+        members.change = change.or_else(|| self.transfer(&members));
         let of_snapshots = self.snapshot(&mut members);
         let events =
             events(self.members, &members).into_iter().chain(of_restart).chain(of_snapshots).collect();
@@ -180,7 +188,12 @@ impl EnsembleSight<'_> {
     /// failed on its own, and gets its time from then on.
     fn quorum_since(&self, members: &EnsembleMembers) -> Timestamp {
         let voting = members.members.iter().filter(|(_, member)| member.phase == MemberPhase::Voting);
-        let needed = quorum::quorum(voting.clone().count());
+        let others = foreign::others(members);
+        let needed = quorum::quorum(voting.clone().count().saturating_add(others.all()));
+        // Since when those of others work is not known as well: they count as if for ever.
+        let Some(needed) = needed.checked_sub(others.working).filter(|needed| *needed > 0) else {
+            return Timestamp::EPOCH;
+        };
         let since = |(number, member): (&MemberNumber, &Member)| {
             self.report(*number, member).filter(|report| report.state == MemberState::Working)?;
             self.known(*number, member).map(|known| known.since)
@@ -267,7 +280,7 @@ impl EnsembleSight<'_> {
         };
         let working: Vec<_> = members.members.iter().filter_map(works).collect();
         let leader = working.iter().find(|(_, membership)| membership.is_leader);
-        leader.or(working.first()).copied()
+        leader.or(working.first()).copied().or_else(|| self.outsider(members, except))
     }
 
     fn add(&self, members: &mut EnsembleMembers, node: &NodeName) {
@@ -348,7 +361,7 @@ fn events(before: &EnsembleMembers, after: &EnsembleMembers) -> Vec<EventDraft> 
             cause: format!("member {number} on {}{why}", member.node),
         })
     };
-    numbers.into_iter().filter_map(told).collect()
+    numbers.into_iter().filter_map(told).chain(foreign::events(before, after)).collect()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::records::annotation::Annotation;
+use crate::records::ensemble_adoption::AdoptionSource;
 use crate::records::ensemble_restore::RestoreSource;
 use crate::records::ensemble_snapshots::SnapshotPolicy;
 use crate::words::counter::EnsembleRevision;
@@ -86,6 +87,8 @@ pub struct Ensemble {
     pub snapshots: SnapshotPolicy,
     /// The snapshot that it is founded from; `None` if it begins without data. Once it has members it stays.
     pub restore: Option<RestoreSource>,
+    /// The store that it adopts; `None` if it founds its own. Once it has members it stays, but for the endpoints.
+    pub adopt: Option<AdoptionSource>,
     /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
     pub labels: Labels,
     /// Who changed it last, when and why.

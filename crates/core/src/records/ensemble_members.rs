@@ -8,6 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::ensemble::EnsembleService;
+use super::ensemble_adoption::Adoption;
 use super::ensemble_requests::MemberRequests;
 use super::ensemble_restore::{RestoreSource, SnapshotName};
 use super::ensemble_snapshots::{EnsembleSnapshots, SnapshotId};
@@ -35,6 +36,8 @@ pub struct EnsembleMembers {
     pub is_bootstrapped: bool,
     /// The snapshot from which the first of them gets its data; `None` if it begins without any.
     pub restore: Option<RestoreSource>,
+    /// The store that something else founded, if it was adopted.
+    pub adoption: Option<Adoption>,
     /// The members by number.
     pub members: BTreeMap<MemberNumber, Member>,
     /// The ids that the store gave to the members that were removed last, the latest at the end: a list in which one stands is older than
@@ -145,6 +148,7 @@ impl EnsembleMembers {
             last: MemberNumber::ZERO,
             is_bootstrapped: false,
             restore: None,
+            adoption: None,
             members: BTreeMap::new(),
             former_ids: Vec::new(),
             refused: BTreeMap::new(),
@@ -167,6 +171,7 @@ impl EnsembleMembers {
                 service: self.service.clone(),
                 task: self.task(member),
                 restore: self.restore_of(member),
+                adoption: self.adoption.as_ref().map(Adoption::order),
                 change: change.map(|change| change.change.clone()),
                 replication: self.replication(*number),
                 tells_position: self.lead.tells_position,
@@ -208,7 +213,7 @@ impl EnsembleMembers {
             }
             (MemberPhase::Voting | MemberPhase::Serving, _) => MemberTask::Run(MemberStart::Again),
             // It serves until the store does not count it any more; the first of an ensemble that never served has nobody to tell.
-            (MemberPhase::Leaving(_), _) if self.is_bootstrapped => MemberTask::Run(MemberStart::Again),
+            (MemberPhase::Leaving(_), _) if self.has_store() => MemberTask::Run(MemberStart::Again),
             (MemberPhase::Leaving(_) | MemberPhase::Removed(_), _) => MemberTask::Leave,
         }
     }
@@ -233,6 +238,12 @@ impl EnsembleMembers {
             false => ReplicationOrder::Follow { of },
         };
         Some(of.map_or(ReplicationOrder::Nobody, follows))
+    }
+
+    /// Whether there is a store with members that can be told of a change: one that was adopted is there before any member serves.
+    #[must_use]
+    pub const fn has_store(&self) -> bool {
+        self.is_bootstrapped || self.adoption.is_some()
     }
 
     /// Whether there are no members and no OSDs, also none that leave.

@@ -6,6 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::records::ensemble::EnsembleService;
+use crate::records::ensemble_adoption::AdoptionOrder;
 use crate::records::ensemble_restore::RestoreSource;
 use crate::records::ensemble_snapshots::{SnapshotContent, SnapshotOrder, SnapshotReport};
 use crate::records::osd::{DeviceReport, MAX_NODE_DEVICES, OsdReport, StoreOsd, StoreOsdsOrder};
@@ -44,6 +45,8 @@ pub struct MemberOrder {
     pub task: MemberTask,
     /// The snapshot that it gets its data from before it is started as the first of its ensemble; `None` if it begins without any.
     pub restore: Option<RestoreSource>,
+    /// The store that something else founded, if it was adopted.
+    pub adoption: Option<AdoptionOrder>,
     /// What the member does in the store about another one; `None` if nothing.
     pub change: Option<MembershipChange>,
     /// Whom it follows, where there is one primary that replicas follow; `None` where there is none.
@@ -138,6 +141,11 @@ pub enum MembershipChange {
         /// Its peer URL.
         peer_url: String,
     },
+    /// A member that is not of the ensemble is removed, after this one leads instead of it.
+    RemoveForeign {
+        /// The id that the store gave it.
+        id: String,
+    },
 }
 
 /// What a node's agent reports of a member.
@@ -155,6 +163,8 @@ pub struct MemberReport {
     pub peer_url: String,
     /// The members that the store has, as this one read them from a quorum; `None` if it could not.
     pub membership: Option<Membership>,
+    /// The same, as read through another member because this one does not serve; only of a store that was adopted.
+    pub outside: Option<Membership>,
     /// The member whose removal it was ordered last, once it has read from a quorum that the store does not have it. A list without it is
     /// no such evidence: it may have been read before that one was added.
     pub removed: Option<MemberNumber>,
@@ -255,7 +265,8 @@ impl NodeMembers {
             return Err(MembersError { place: "members".into(), reason });
         }
         for (name, member) in &self.members {
-            let listed = member.report.membership.iter().flat_map(|membership| &membership.members);
+            let lists = member.report.membership.iter().chain(&member.report.outside);
+            let listed = lists.flat_map(|membership| &membership.members);
             let count = listed.clone().count();
             let texts = listed.flat_map(|(id, entry)| {
                 [Some(id), entry.name.as_ref(), entry.address.as_ref()].into_iter().flatten()
@@ -318,6 +329,10 @@ pub struct Membership {
     pub own_id: String,
     /// Whether that one is the leader.
     pub is_leader: bool,
+    /// Id of the store; `None` where it was not adopted.
+    pub cluster_id: Option<String>,
+    /// Id of the leader; `None` where the store was not adopted, and if it has none.
+    pub leader: Option<String>,
     /// The members by id.
     pub members: BTreeMap<String, StoreMember>,
 }

@@ -38,6 +38,8 @@ pub enum Feature {
     IndependentMembers,
     /// Restores: it founds an ensemble from a snapshot.
     Restores,
+    /// Adoptions: its members join a store that something else founded.
+    Adoptions,
 }
 
 /// The features of an agent.
@@ -46,7 +48,7 @@ pub struct Features(BTreeSet<Feature>);
 
 impl Feature {
     /// Every feature of this build.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Versions,
         Self::Files,
         Self::Actions,
@@ -63,6 +65,7 @@ impl Feature {
         Self::Ensembles,
         Self::IndependentMembers,
         Self::Restores,
+        Self::Adoptions,
     ];
 
     /// Features of agents that report none: of the first builds, or before the first report.
@@ -88,6 +91,7 @@ impl Feature {
             Self::Ensembles => "ensembles",
             Self::IndependentMembers => "independent_members",
             Self::Restores => "restores",
+            Self::Adoptions => "adoptions",
         }
     }
 

@@ -4,6 +4,7 @@ use axum::extract::State;
 use bellwether_api::list::tables::ENSEMBLES;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::ShapeError;
+use bellwether_api::v1::ensemble::adoption::RemoveForeignMember;
 use bellwether_api::v1::ensemble::certificates::{ClientCertificateRequest, EnsembleCertificate};
 use bellwether_api::v1::ensemble::osds::RemoveOsd;
 use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
@@ -176,6 +177,17 @@ pub(crate) async fn remove_osd(
 ) -> Result<JsonAnswer<Ensemble>, Failure> {
     let scope = EnsembleScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at: None };
     let ensemble = ops::ensemble_osds::remove(&app.records.transactor, scope, &request).await?;
+    Ok(JsonAnswer(changed(&app, &namespace, &readable, &ensemble)))
+}
+
+pub(crate) async fn remove_foreign_member(
+    State(app): State<AppState>,
+    (caller, readable): (Authenticated, Readable),
+    (NamespacePath(namespace), NamedEnsemble(name)): (NamespacePath, NamedEnsemble),
+    JsonBody(request): JsonBody<RemoveForeignMember>,
+) -> Result<JsonAnswer<Ensemble>, Failure> {
+    let scope = EnsembleScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at: None };
+    let ensemble = ops::ensemble_adoption::remove(&app.records.transactor, scope, &request).await?;
     Ok(JsonAnswer(changed(&app, &namespace, &readable, &ensemble)))
 }
 

@@ -2,6 +2,7 @@
 
 use bellwether_api::v1::ensemble::status::{EnsembleStatus, RefusedDevice};
 use bellwether_core::access::ObjectKind;
+use bellwether_core::decide::ensembles::foreign;
 use bellwether_core::decide::ensembles::osds::explain;
 use bellwether_core::decide::ensembles::passwords;
 use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep, plan, reported};
@@ -41,6 +42,7 @@ pub(super) fn ensemble(
     let plan = plan(fleet, &kept.value, stop.as_deref(), now);
     let mut lines = vec![sizes(fleet, &kept.value, members, &plan)];
     lines.extend(members.into_iter().flat_map(|members| each(fleet, members, now)));
+    lines.extend(members.into_iter().flat_map(|members| foreign::lines(members, now)));
     lines.extend(members.into_iter().flat_map(lead));
     let report = |members| move |number| reported(fleet, members, number).map(|known| &known.report);
     lines.extend(members.into_iter().flat_map(|members| passwords::lines(members, report(members))));

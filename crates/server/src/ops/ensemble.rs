@@ -1,5 +1,6 @@
 //! Ensembles: creating, changing, scaling and deleting them, and what a change would do. What becomes of their members is decided by core.
 
+mod adoption;
 mod describe;
 pub mod failover;
 pub(crate) mod restore;
@@ -25,6 +26,7 @@ use bellwether_core::words::plural::plural;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 
+use self::adoption::{may_adopt, may_delete};
 use self::describe::describe;
 pub(crate) use self::warnings::warning;
 use super::at_revision::at_revision;
@@ -76,11 +78,12 @@ pub async fn set(
     let EnsembleScope { namespace, name, actor, .. } = scope;
     let desired = spec.desired()?;
     transactor
-        .compare(namespace, actor, &Key::Ensemble(name.clone()).into(), |_, fleet, now| {
+        .compare(namespace, actor, &Key::Ensemble(name.clone()).into(), |world, fleet, now| {
             at(fleet, scope)?;
             let annotation = Annotation { by: actor.clone(), reason: desired.reason.clone(), at: now };
             let after = written(fleet, name, &desired, annotation)?;
             ensemble_passwords::are_usable(transactor, (namespace, fleet), &after)?;
+            may_adopt(world, (namespace, fleet), &after)?;
             Ok(change(fleet, after))
         })
         .await
@@ -168,6 +171,7 @@ pub async fn delete(transactor: &Transactor, scope: EnsembleScope<'_>) -> Result
                     )
                 }
             };
+            may_delete(fleet, members)?;
             let said = said + &restore::left_behind(members);
             let mut deleted = event("ensemble.deleted", format!("ensemble/{name}"), said);
             deleted.before = Some(describe(before));
@@ -230,6 +234,7 @@ fn written(
         mode,
         snapshots,
         restore,
+        adopt,
         ..
     } = desired.clone();
     let after = Ensemble {
@@ -244,11 +249,15 @@ fn written(
         mode,
         snapshots,
         restore: restore.or_else(|| before?.restore.clone()),
+        adopt: adopt.or_else(|| before?.adopt.clone()),
         labels: before.map_or_else(Labels::default, |before| before.labels.clone()),
         annotation,
     };
     match before {
-        None => creatable(fleet, name)?,
+        None => {
+            restore::has_node(fleet, &after)?;
+            creatable(fleet, name)?;
+        }
         Some(before) => {
             restore::keeps_source(fleet, before, &after)?;
             keeps_service(fleet, before, &after)?;

@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Installation, SOON};
+use crate::harness::{Installation, SOON, problem};
 use crate::rights::{forbidden, with};
 
 #[tokio::test]
@@ -22,10 +22,13 @@ async fn a_snapshot_is_restored_only_by_those_who_may_read_the_data_of_its_ensem
     forbidden(&limited, Method::POST, "/v1/namespaces/default/apply", documents).await;
     let both = [&own[..], &["update:/certificates ensemble/store in default"]].concat();
     let allowed = with(&installation, "both", &both).await;
+    let (_, detail) = problem(allowed.send::<Value, Value>(Method::PUT, path, &spec, SOON).await);
+    assert!(detail.contains("restore.node") && detail.contains("there is no node db-1"), "{detail}");
+    let _node = installation.node("db-1").await;
     let made: Value = allowed.send(Method::PUT, path, &spec, SOON).await.unwrap();
     assert_eq!(made["restore"]["snapshot"], "store-1f-1-2a");
     let waiting = made["status"]["waiting"].as_str().unwrap();
-    assert!(waiting.contains("snapshot store-1f-1-2a on node db-1: there is no such node"), "{waiting}");
+    assert!(waiting.contains("snapshot store-1f-1-2a on node db-1: "), "{waiting}");
     // Before it has members, it may be another one.
     let mut other = spec.clone();
     other["restore"]["snapshot"] = json!("store-1f-2-2b");

@@ -89,7 +89,11 @@ impl MemberTask {
             }
             ChangeStep::Wait(reason) => self.hindered = Some(reason.clone()),
             ChangeStep::Remove(_) => {}
-            ChangeStep::Done | ChangeStep::Add(_) | ChangeStep::Promote(_) | ChangeStep::Transfer(_) => {
+            ChangeStep::Done
+            | ChangeStep::Add(_)
+            | ChangeStep::Promote(_)
+            | ChangeStep::Transfer(_)
+            | ChangeStep::TakeLead(..) => {
                 self.hindered = None;
             }
         }

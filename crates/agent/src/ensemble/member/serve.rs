@@ -2,6 +2,7 @@
 
 use bellwether_core::local::member::change::{self, ChangeStep, MemberAnswer};
 use bellwether_core::local::member::replication::{self, ReplicationStep};
+use bellwether_core::local::member::told;
 use bellwether_core::records::ensemble::EnsembleService;
 use bellwether_core::records::member::{MemberOrder, MemberState, Membership, Replication, ReplicationOrder};
 use bellwether_rt::fail::{self, FailPoint};
@@ -33,6 +34,13 @@ impl MemberTask {
         let answer = etcd.answer().await;
         let (state, reason) = change::state(&answer, self.has_served());
         let MemberAnswer::Serving(membership) = answer else {
+            if order.adoption.is_some()
+                && let Ok(read) = self.read_outside(order, etcd).await
+            {
+                let reason = told(&self.ensemble, order.number, &reason);
+                self.work_outside(order, (state, reason), &read).await;
+                return Ok(());
+            }
             self.report(order, state, &reason, None);
             self.wait(LOOK).await;
             return Ok(());
@@ -53,16 +61,22 @@ impl MemberTask {
                 self.hindered = None;
             }
             ChangeStep::Wait(reason) => self.hindered = Some(reason.clone()),
-            ChangeStep::Add(_) | ChangeStep::Promote(_) | ChangeStep::Transfer(_) | ChangeStep::Remove(_) => {
-            }
+            ChangeStep::Add(_)
+            | ChangeStep::Promote(_)
+            | ChangeStep::Transfer(_)
+            | ChangeStep::TakeLead(..)
+            | ChangeStep::Remove(_) => {}
         }
         let told = self.alarm.clone().or_else(|| self.hindered.clone()).or_else(|| self.not_restarted(order));
         let reason = told.unwrap_or(reason);
         self.report(order, state, &reason, Some(membership));
-        if let ChangeStep::Add(_) | ChangeStep::Promote(_) | ChangeStep::Transfer(_) | ChangeStep::Remove(_) =
-            &step
+        if let ChangeStep::Add(_)
+        | ChangeStep::Promote(_)
+        | ChangeStep::Transfer(_)
+        | ChangeStep::TakeLead(..)
+        | ChangeStep::Remove(_) = &step
         {
-            let made = etcd.make(&step).await;
+            let made = self.make(order, etcd, &step).await;
             fail::pass(FailPoint::MemberChanged);
             let is_made = made.is_ok();
             self.hindered = made.err().map(|error| format!("cannot {error}"));

@@ -11,6 +11,7 @@ use super::MemberTask;
 use crate::apply::process::SupervisedProcess;
 use crate::apply::{CommandFacts, leftover};
 use crate::disk;
+use crate::ensemble::outside;
 use crate::ensemble::program::MemberProgram;
 use crate::ensemble::software::Software;
 use crate::ledger::MemberEntry;
@@ -102,7 +103,10 @@ impl MemberTask {
         let peers = entry.map(|entry| entry.peers.clone()).unwrap_or_default();
         let id = entry.and_then(|entry| entry.store_id.clone());
         self.standing = match self.software(order) {
-            Some(Software::Etcd(etcd)) => etcd.standing(&peers, id.as_ref()).await,
+            Some(Software::Etcd(etcd)) => match &order.adoption {
+                Some(adoption) => outside::standing(&etcd, adoption, &peers, id.as_ref()).await,
+                None => etcd.standing(&peers, id.as_ref()).await,
+            },
             Some(Software::Ceph(ceph)) => match self.calling(&MemberKey::of(order)) {
                 Ok((programs, facts)) => ceph.standing((&programs, &facts), &peers).await,
                 Err(_) => Standing::Unknown,
@@ -129,13 +133,20 @@ impl MemberTask {
     }
 
     pub(super) async fn start(&mut self, order: &MemberOrder, with: &StartWith) -> Result<(), String> {
-        let Some((software, settings)) = self.software(order).zip(self.context.settings.clone()) else {
+        let Some((mut software, settings)) = self.software(order).zip(self.context.settings.clone()) else {
             return Err("start it: its node has no address, or its agent no section [ensembles]".to_owned());
         };
         if let Software::Independent(independent) = &software
             && independent.is_delegated()
         {
             return self.hand_to_delegate(order, independent).await;
+        }
+        if let (Software::Etcd(etcd), StartWith::Existing(_), Some(_)) = (&software, with, &order.adoption) {
+            let read = self
+                .read_outside(order, etcd)
+                .await
+                .map_err(|lack| format!("start it: it waits for {lack}"))?;
+            software = Software::Etcd(etcd.clone().joining(read.initial(etcd)?));
         }
         let key = MemberKey::of(order);
         let run = run(&key);

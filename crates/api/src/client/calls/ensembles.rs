@@ -5,6 +5,7 @@ use http::Method;
 use super::super::connection::{Client, DEFAULT_DEADLINE, Nothing};
 use super::super::error::CallError;
 use crate::paths::{self, fill};
+use crate::v1::ensemble::adoption::RemoveForeignMember;
 use crate::v1::ensemble::certificates::{
     ClientCertificateRequest, EnsembleCertificate, MemberCertificateRequest, MemberCertificates,
 };
@@ -113,6 +114,20 @@ impl Client {
         request: &RemoveOsd,
     ) -> Result<Ensemble, CallError> {
         let path = fill(paths::ENSEMBLE_REMOVE_OSD, &[namespace, name]);
+        self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
+    }
+
+    /// Asks for the removal of a member of the store of an ensemble that is not of the ensemble, or withdraws that.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn remove_foreign_member(
+        &self,
+        namespace: &str,
+        name: &str,
+        request: &RemoveForeignMember,
+    ) -> Result<Ensemble, CallError> {
+        let path = fill(paths::ENSEMBLE_REMOVE_FOREIGN_MEMBER, &[namespace, name]);
         self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
     }
 

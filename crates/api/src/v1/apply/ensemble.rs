@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::ignored::Ignored;
 use super::schema;
 use crate::shape::{object, some_object};
+use crate::v1::ensemble::adoption::AdoptSpec;
 use crate::v1::ensemble::restore::RestoreSpec;
 use crate::v1::ensemble::service::ServiceAgentSpec;
 use crate::v1::ensemble::snapshots::SnapshotSpec;
@@ -64,6 +65,10 @@ pub struct EnsembleDocument {
     /// The snapshot that it is founded from. Read when it is created; absent later, it stays as it is. Default: it begins without data.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
     pub restore: Option<RestoreSpec>,
+    /// The etcd that something else runs and that it adopts: its members join that. Read when it is created; absent later, it stays as it is.
+    /// Default: it founds its own.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
+    pub adopt: Option<AdoptSpec>,
     /// Reason for the change, recorded in its event; it is not compared.
     #[schema(example = "agreed with the owners of the data")]
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -89,6 +94,7 @@ impl EnsembleDocument {
             mode,
             snapshots,
             restore,
+            adopt,
             ..
         } = shape.spec();
         Self {
@@ -103,6 +109,7 @@ impl EnsembleDocument {
             mode,
             snapshots,
             restore,
+            adopt,
             ..Self::default()
         }
     }
@@ -120,6 +127,7 @@ impl EnsembleDocument {
             mode: self.mode,
             snapshots: self.snapshots.clone(),
             restore: self.restore.clone(),
+            adopt: self.adopt.clone(),
             reason: self.reason.clone(),
         }
     }

@@ -1,6 +1,7 @@
 //! What an ensemble is to be, read from requests.
 
 use bellwether_core::records::ensemble as core;
+use bellwether_core::records::ensemble_adoption::AdoptionSource;
 use bellwether_core::words::label::Label;
 use bellwether_core::words::time::Span;
 
@@ -33,6 +34,7 @@ impl EnsembleSpec {
             let reason = format!("snapshots are there for etcd, and not for {} yet", service.title());
             return Err(ShapeError::at("restore", reason));
         }
+        let adopt = self.adopted(&service)?;
         let default = match &service {
             core::EnsembleService::Etcd(_)
             | core::EnsembleService::Redis(_)
@@ -50,8 +52,30 @@ impl EnsembleSpec {
             mode: self.mode.unwrap_or_default().into(),
             snapshots: self.snapshots.clone().unwrap_or_default().read()?,
             restore: self.restore.clone().map(TryInto::try_into).transpose()?,
+            adopt,
             reason: reason(&self.reason)?,
         })
+    }
+
+    /// The store that it adopts, if that makes sense.
+    fn adopted(&self, service: &core::EnsembleService) -> Result<Option<AdoptionSource>, ShapeError> {
+        let Some(adopt) = self.adopt.clone() else { return Ok(None) };
+        if !service.is_etcd() {
+            let reason =
+                format!("a store that exists can be adopted of etcd, and not of {} yet", service.title());
+            return Err(ShapeError::at("adopt", reason));
+        }
+        if self.restore.is_some() {
+            let reason = "excludes restore: a store that exists has its data";
+            return Err(ShapeError::at("adopt", reason));
+        }
+        let source = AdoptionSource::try_from(adopt)?;
+        if service.has_tls() {
+            let reason = "true; members of a store without TLS have none either: write false (--tls false), or found an ensemble with TLS from a \
+                          snapshot of that store";
+            return Err(ShapeError::at("service.etcd.tls", reason));
+        }
+        Ok(Some(source))
     }
 }
 

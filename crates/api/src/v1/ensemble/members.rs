@@ -10,6 +10,7 @@ use bellwether_core::words::name::NodeName;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::adoption::StoredAdoption;
 use super::orders::MembershipChange;
 use super::osds::StoredOsds;
 use super::passwords::{self, PasswordState};
@@ -120,6 +121,9 @@ pub struct StoredEnsembleMembers {
     /// The snapshot from which the first of them gets its data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<RestoreSpec>,
+    /// The store that was adopted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adoption: Option<StoredAdoption>,
     /// The members, by number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<StoredMember>,
@@ -345,6 +349,7 @@ impl From<&core::EnsembleMembers> for StoredEnsembleMembers {
             last: from.last.get(),
             is_bootstrapped: from.is_bootstrapped,
             restore: from.restore.as_ref().map(Into::into),
+            adoption: from.adoption.as_ref().map(Into::into),
             members: from.members.iter().map(|(number, member)| StoredMember::of(*number, member)).collect(),
             former_ids: from.former_ids.clone(),
             refused: from.refused.iter().map(StoredRefusal::of).collect(),
@@ -377,6 +382,7 @@ impl TryFrom<StoredEnsembleMembers> for core::EnsembleMembers {
             last: MemberNumber::new(from.last),
             is_bootstrapped: from.is_bootstrapped,
             restore: from.restore.map(TryInto::try_into).transpose()?,
+            adoption: from.adoption.map(TryInto::try_into).transpose()?,
             members: try_map_from(members)?,
             former_ids: from.former_ids,
             refused: try_map_from(refused)?,

@@ -7,6 +7,7 @@ use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::adoption::AdoptionOrder;
 use super::osd_orders::StoreOsdsOrder;
 use super::passwords;
 use super::replication::ReplicationOrder;
@@ -43,6 +44,8 @@ words! {
         Transfer = "transfer",
         /// A member is removed.
         Remove = "remove",
+        /// A member that is not of the ensemble is removed.
+        RemoveForeign = "remove_foreign",
     }
 }
 
@@ -60,6 +63,9 @@ pub struct MemberOrder {
     /// With `prepare` and `first`: the snapshot that it gets its data from; absent if it begins without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<RestoreSpec>,
+    /// The store that something else founded, if it was adopted; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adoption: Option<AdoptionOrder>,
     /// With `join`: the members that the store named when it was added, by number their peer URLs, with its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub join: BTreeMap<u64, String>,
@@ -118,6 +124,7 @@ impl From<&core::MemberOrder> for MemberOrder {
             service: (&from.service).into(),
             task,
             restore: from.restore.as_ref().map(Into::into),
+            adoption: from.adoption.as_ref().map(Into::into),
             join: join.map(|(number, url)| (number.get(), url.clone())).collect(),
             change: from.change.as_ref().map(Into::into),
             replication: from.replication.as_ref().map(Into::into),
@@ -147,6 +154,7 @@ impl TryFrom<MemberOrder> for core::MemberOrder {
             service: from.service.read()?,
             task,
             restore: from.restore.map(TryInto::try_into).transpose()?,
+            adoption: from.adoption.map(TryInto::try_into).transpose()?,
             change: from.change.map(TryInto::try_into).transpose()?,
             replication: from.replication.map(TryInto::try_into).transpose()?,
             tells_position: from.tells_position,
@@ -176,6 +184,12 @@ impl From<&core::MembershipChange> for MembershipChange {
                 id: Some(id.clone()),
                 peer_url: None,
             },
+            core::MembershipChange::RemoveForeign { id } => Self {
+                action: MembershipAction::RemoveForeign,
+                member: None,
+                id: Some(id.clone()),
+                peer_url: None,
+            },
             core::MembershipChange::Remove { member, id, peer_url } => Self {
                 action: MembershipAction::Remove,
                 member: Some(member.get()),
@@ -196,6 +210,9 @@ impl TryFrom<MembershipChange> for core::MembershipChange {
             MembershipAction::Add => Self::Add { member: member?, peer_url: url? },
             MembershipAction::Promote => Self::Promote { id: from.id.ok_or_else(|| missing("id"))? },
             MembershipAction::Transfer => Self::Transfer { id: from.id.ok_or_else(|| missing("id"))? },
+            MembershipAction::RemoveForeign => {
+                Self::RemoveForeign { id: from.id.ok_or_else(|| missing("id"))? }
+            }
             MembershipAction::Remove => Self::Remove { member: member?, id: from.id, peer_url: url? },
         })
     }

@@ -56,6 +56,9 @@ pub struct ReportedMember {
     /// The members that the store has, as this one read them from a quorum; absent if it could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub membership: Option<Membership>,
+    /// The same, as read through another member because this one does not serve; only of a store that was adopted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<Membership>,
     /// Number of the member whose removal it was ordered last, once it has read from a quorum that the store does not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<u64>,
@@ -89,6 +92,12 @@ pub struct Membership {
     /// Whether that one is the leader.
     #[serde(default)]
     pub is_leader: bool,
+    /// Id of the store; absent where it was not adopted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<String>,
+    /// Id of the leader; absent where the store was not adopted, and if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leader: Option<String>,
     /// The members by id.
     pub members: BTreeMap<String, StoreMember>,
 }
@@ -121,11 +130,8 @@ impl From<&core::MemberReport> for ReportedMember {
             since_ms: 0,
             reason: from.reason.clone(),
             peer_url: from.peer_url.clone(),
-            membership: from.membership.as_ref().map(|membership| Membership {
-                own_id: membership.own_id.clone(),
-                is_leader: membership.is_leader,
-                members: membership.members.iter().map(|(id, member)| (id.clone(), member.into())).collect(),
-            }),
+            membership: from.membership.as_ref().map(Into::into),
+            outside: from.outside.as_ref().map(Into::into),
             removed: from.removed.map(MemberNumber::get),
             has_ended: from.has_ended,
             replication: from.replication.as_ref().map(Into::into),
@@ -140,21 +146,41 @@ impl From<&core::MemberReport> for ReportedMember {
     }
 }
 
+impl From<&core::Membership> for Membership {
+    fn from(from: &core::Membership) -> Self {
+        Self {
+            own_id: from.own_id.clone(),
+            is_leader: from.is_leader,
+            cluster_id: from.cluster_id.clone(),
+            leader: from.leader.clone(),
+            members: from.members.iter().map(|(id, member)| (id.clone(), member.into())).collect(),
+        }
+    }
+}
+
+impl From<Membership> for core::Membership {
+    fn from(from: Membership) -> Self {
+        Self {
+            own_id: from.own_id,
+            is_leader: from.is_leader,
+            cluster_id: from.cluster_id,
+            leader: from.leader,
+            members: from.members.into_iter().map(|(id, member)| (id, member.into())).collect(),
+        }
+    }
+}
+
 impl TryFrom<ReportedMember> for core::KnownMember {
     type Error = ShapeError;
     fn try_from(from: ReportedMember) -> Result<Self, ShapeError> {
-        let membership = |of: Membership| core::Membership {
-            own_id: of.own_id,
-            is_leader: of.is_leader,
-            members: of.members.into_iter().map(|(id, member)| (id, member.into())).collect(),
-        };
         let report = core::MemberReport {
             number: MemberNumber::new(from.number),
             identity: from.identity,
             state: from.state.into(),
             reason: from.reason,
             peer_url: from.peer_url,
-            membership: from.membership.map(membership),
+            membership: from.membership.map(Into::into),
+            outside: from.outside.map(Into::into),
             removed: from.removed.map(MemberNumber::new),
             has_ended: from.has_ended,
             replication: from.replication.map(Into::into),

@@ -8,6 +8,7 @@ use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::world::fleet::Fleet;
 use serde::{Deserialize, Serialize};
 
+use super::adoption::ForeignMember;
 use super::members::{EnsembleMember, MemberHealth, MemberPhase};
 use super::osds::EnsembleOsd;
 use super::requests::RequestedChange;
@@ -60,6 +61,9 @@ pub struct EnsembleStatus {
     /// The members, by number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<EnsembleMember>,
+    /// Members of the store that are not of the ensemble, where it was adopted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub foreign: Vec<ForeignMember>,
     /// The OSDs of Ceph, by number, also those that were removed and whose devices are not taken again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub osds: Vec<EnsembleOsd>,
@@ -153,6 +157,8 @@ impl EnsembleStatus {
         };
         let osds = members.map(|members| known(fleet, members)).unwrap_or_default();
         let osds: Vec<_> = osds.into_iter().map(EnsembleOsd::from).collect();
+        let adoption = members.and_then(|members| members.adoption.as_ref());
+        let foreign = adoption.map(ForeignMember::all).unwrap_or_default();
         let is_held = members.is_some_and(|members| members.lead.is_held);
         let members: Vec<_> = all.map(shape).collect();
         let counts = [MemberPhase::Voting, MemberPhase::Serving];
@@ -169,6 +175,7 @@ impl EnsembleStatus {
                 && members.len() == wanted
                 && osds.iter().all(EnsembleOsd::is_well),
             members,
+            foreign,
             osds,
             requests,
             snapshots: snapshots.filter(|snapshots| !snapshots.is_empty()),

@@ -8,7 +8,7 @@ use bellwether_api::v1::ensemble::status::EnsembleStatus;
 use bellwether_core::words::plural::Plural;
 use bellwether_core::words::time::Span;
 
-use super::{osds, requests, snapshots};
+use super::{foreign, osds, requests, snapshots};
 use crate::show::table;
 use crate::show::time::date;
 
@@ -75,6 +75,8 @@ pub(in crate::commands) fn sheet(ensemble: &Ensemble) -> String {
         secrets => format!("the values of secrets {}", secrets.join(" and ")),
     });
     lines.extend(secrets.map(|secrets| format!("passwords       {secrets}")));
+    let adopted = ensemble.adopt.as_ref();
+    lines.extend(adopted.map(|from| format!("adopts          {}", from.endpoints.join(", "))));
     lines.extend(min_replicas.map(|number| format!("min replicas    {number} to write")));
     lines.push(String::new());
     lines.extend(planned(ensemble));
@@ -114,6 +116,7 @@ pub(super) fn planned(ensemble: &Ensemble) -> Vec<String> {
     ];
     lines.extend(status.members.iter().filter_map(|member| member.message.clone()));
     lines.extend(passwords(status));
+    lines.extend(foreign::lines(status));
     lines.extend(osds::lines(status));
     let mut upcoming = upcoming(status);
     upcoming.splice(..0, status.requests.iter().map(requests::line));
@@ -156,7 +159,8 @@ pub(super) fn working_of(status: &EnsembleStatus) -> String {
         0 => String::new(),
         leaving => format!(", {leaving} leaving"),
     };
-    format!("{} of {}{leaving}{}", status.working, status.wanted, osds::working_of(status))
+    let foreign = foreign::number(status);
+    format!("{} of {}{leaving}{foreign}{}", status.working, status.wanted, osds::working_of(status))
 }
 
 /// How many of the members that vote work, if not all of them do.

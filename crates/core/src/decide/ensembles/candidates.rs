@@ -63,6 +63,9 @@ fn refusal(fleet: &Fleet, ensemble: &Ensemble, node: &Node) -> Option<String> {
         Some(report) if restores && !report.features.has(Feature::Restores) => {
             Some("its agent cannot restore snapshots yet: upgrade it".to_string())
         }
+        Some(report) if ensemble.adopt.is_some() && !report.features.has(Feature::Adoptions) => {
+            Some("its agent cannot join a store that is adopted: upgrade it, or add [ensembles] to its configuration".to_string())
+        }
         Some(report) if report.features.has(Feature::Ensembles) => None,
         Some(_) => Some("its agent runs no members: its configuration has no section [ensembles], or it is of an older release".to_string()),
     }

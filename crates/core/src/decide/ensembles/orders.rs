@@ -24,7 +24,7 @@ impl EnsembleSight<'_> {
                 MembershipChange::Add { member: number, peer_url: member.peer_url.clone() }
             }
             MemberPhase::Joining(_) => MembershipChange::Promote { id: member.store_id.clone()? },
-            MemberPhase::Leaving(_) if members.is_bootstrapped => removal(number, member),
+            MemberPhase::Leaving(_) if members.has_store() => removal(number, member),
             // One that was withdrawn may have been added after that, by somebody who had heard nothing of it.
             MemberPhase::Removed(_) if self.is_listed(members, number, member) => removal(number, member),
             MemberPhase::Preparing

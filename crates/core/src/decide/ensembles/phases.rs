@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::EnsembleSight;
+use super::{EnsembleSight, foreign};
 use crate::decide::placement::quorum::{VoterState, quorum};
 use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, RemovalReason};
 use crate::records::member::{MemberState, Membership, store_name};
@@ -51,6 +51,9 @@ impl EnsembleSight<'_> {
         match &member.phase {
             MemberPhase::Preparing => {
                 let ready = report.filter(|report| report.state == MemberState::Prepared)?;
+                if members.adoption.is_some() {
+                    return self.joins_adopted(members, member, &ready.peer_url);
+                }
                 // Those that are removed before any served were never started, or have gone by their own word.
                 let others = members.members.iter().filter(|(other, _)| **other != number);
                 let has_other =
@@ -61,7 +64,7 @@ impl EnsembleSight<'_> {
             }
             // Also one that was to be withdrawn, if it serves after all.
             MemberPhase::Leaving(_) | MemberPhase::Bootstrapping
-                if !members.is_bootstrapped && state == Some(MemberState::Working) =>
+                if !members.has_store() && state == Some(MemberState::Working) =>
             {
                 let working = report?;
                 let id = working.membership.as_ref()?.own_id.clone();
@@ -111,6 +114,14 @@ impl EnsembleSight<'_> {
         }
     }
 
+    /// A member is added to the store that was adopted, once that was read; never in the place of one of its members.
+    fn joins_adopted(&self, members: &EnsembleMembers, member: &Member, peer_url: &str) -> Option<Advance> {
+        let (_, list) = self.executor(members, None)?;
+        let is_new = list.members.values().all(|entry| entry.address.as_deref() != Some(peer_url));
+        let next = Member { phase: MemberPhase::Adding, peer_url: peer_url.into(), ..member.clone() };
+        (is_new && self.takes_another(members)).then_some(Advance::To(next))
+    }
+
     /// A member joins that nobody adds: it is told of those that the store has.
     fn joins_by_itself(
         &self,
@@ -144,6 +155,7 @@ impl EnsembleSight<'_> {
         let voters = list.members.values().filter(|entry| entry.votes).count();
         let states = self.voters(members).into_values();
         let working = states.filter(|voter| voter.state == VoterState::Working).count();
+        let working = working.saturating_add(foreign::others(members).working);
         votes && working < quorum(voters.saturating_sub(1))
     }
 
@@ -174,14 +186,16 @@ impl EnsembleSight<'_> {
     /// Whether the store does not know a member that leaves: one that was ordered to remove it says so, and nothing else does; or it is the
     /// first of an ensemble that never served, and its own node says that it has gone, or the node is gone for good.
     fn is_out(&self, members: &EnsembleMembers, number: MemberNumber, member: &Member) -> bool {
-        if !members.is_bootstrapped {
+        if !members.has_store() {
             let state = self.report(number, member).map(|report| report.state);
             return state == Some(MemberState::Left) || !self.nodes.contains_key(&member.node);
         }
         if self.was_let_in(members, number, member) {
             return false;
         }
-        let others = members.members.iter().filter(|(_, other)| other.phase == MemberPhase::Voting);
+        // Of a store that was adopted, also one that does not serve reads through others.
+        let is_able = |other: &Member| other.phase == MemberPhase::Voting || members.adoption.is_some();
+        let others = members.members.iter().filter(|(_, other)| is_able(other));
         let mut reports = others.filter_map(|(other, of)| self.report(*other, of));
         reports.any(|report| report.removed == Some(number))
     }
@@ -217,12 +231,15 @@ fn entry<'a>(
 ) -> Option<(&'a String, &'a StoreMember)> {
     let is_of = |(id, entry): &(&String, &StoreMember)| {
         let is_known = members.members.values().any(|member| member.store_id.as_ref() == Some(*id));
-        entry.address.as_deref() == Some(peer_url) && !is_known && !members.former_ids.contains(*id)
+        let is_foreign = members.adoption.as_ref().is_some_and(|adoption| adoption.foreign.contains_key(*id));
+        let is_free = !is_known && !is_foreign && !members.former_ids.contains(*id);
+        entry.address.as_deref() == Some(peer_url) && is_free
     };
     list.members.iter().find(is_of)
 }
 
-/// The members that a new one starts with, as the store has them; `None` if it has one that is not of this ensemble.
+/// The members that a new one starts with, as the store has them; `None` if it has one that is not of this ensemble. A store that was adopted may:
+/// who joins that reads the others itself.
 fn initial(
     members: &EnsembleMembers,
     list: &Membership,
@@ -235,5 +252,9 @@ fn initial(
         let is_new = || members.members.get(&new).is_some_and(|member| member.peer_url == url);
         Some((number.or_else(|| is_new().then_some(new))?, url))
     };
-    list.members.iter().map(number).collect()
+    let own = list.members.iter().map(number);
+    if members.adoption.is_some() {
+        return Some(own.flatten().collect());
+    }
+    own.collect()
 }

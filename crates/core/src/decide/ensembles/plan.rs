@@ -16,17 +16,18 @@ use alloc::vec::Vec;
 use self::step::MAX_STEPS;
 pub use self::step::PlannedStep;
 use self::waits::{no_room, replaced};
-use super::EnsembleSight;
 use super::candidates::{candidates, with_snapshot, without_refusing};
 use super::osds::OsdsSight;
 use super::replace;
 use super::verdict::nodes;
+use super::{EnsembleSight, foreign};
 use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::independent::IndependentSpec;
 use crate::decide::placement::quorum::{
     self, QuorumSpec, QuorumStep, QuorumWait, Voter, VoterState, Voters, next_step,
 };
 use crate::records::ensemble::{Ensemble, EnsembleMode, EnsembleService};
+use crate::records::ensemble_adoption::Adoption;
 use crate::records::ensemble_members::{EnsembleMembers, RemovalReason};
 use crate::records::ensemble_restore::RestoreSource;
 use crate::records::freeze::Freeze;
@@ -62,6 +63,7 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
     }
     let none = EnsembleMembers {
         restore: ensemble.restore.clone(),
+        adoption: ensemble.adopt.as_ref().map(Adoption::of),
         ..EnsembleMembers::none(ensemble.name.clone(), ensemble.service.clone(), now)
     };
     let of = members.unwrap_or(&none);
@@ -69,7 +71,7 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
     let (nodes, listening_since) = (nodes(fleet, of), Timestamp::EPOCH);
     let sight =
         EnsembleSight { ensemble, members: of, nodes: &nodes, is_stopped: false, listening_since, now };
-    let voters = sight.voters(of);
+    let voters = sight.without_envoy(of, sight.voters(of));
     places = without_leaving(&sight, places, &voters);
     let matching = places.values().filter(|place| place.matches).count();
     let wanted = match &ensemble.service {
@@ -89,14 +91,15 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
         let waiting = format!("{}: no member is changed", stop.line());
         return EnsemblePlan { wanted, steps: Vec::new(), waiting: Some(waiting), refusals };
     }
+    let taken = foreign::taken(fleet, of).as_ref().map(foreign::taken_line);
     let unfounded = founded_on(of).and_then(|source| waits::unfounded(source, &places, !voters.is_empty()));
     let (mut steps, mut waiting) = match &ensemble.service {
         EnsembleService::Etcd(_) | EnsembleService::Ceph(_) => {
             let reason = |number, reason| replace::reason(of, number, reason);
-            let spec = QuorumSpec::of(ensemble);
+            let spec = QuorumSpec { others: foreign::others(of), ..QuorumSpec::of(ensemble) };
             let (steps, end) = play(&spec, (places, of), voters, (now, reason));
             let described = end.and_then(|wait| describe(&wait, members, matching, now));
-            (steps, unfounded.or(described))
+            (steps, taken.or(unfounded).or(described))
         }
         EnsembleService::Redis(redis) => primaries::steps(&sight, redis, &places),
         EnsembleService::Independent(_) => independents::steps(&sight, &places),
@@ -238,8 +241,9 @@ fn describe(
     Some(match wait {
         QuorumWait::Joining(_) | QuorumWait::Leaving(_) => return None,
         QuorumWait::QuorumLost { working, voters, silent } => {
-            let named: Vec<String> = silent.iter().map(|member| named(*member)).collect();
-            let (noun, verb) = if silent.len() == 1 { ("member", "does") } else { ("members", "do") };
+            let of_others = members.into_iter().flat_map(waits::silent_others);
+            let named: Vec<String> = silent.iter().map(|member| named(*member)).chain(of_others).collect();
+            let (noun, verb) = if named.len() == 1 { ("member", "does") } else { ("members", "do") };
             format!(
                 "quorum is lost: {working} of {voters} members that vote work, and {noun} {} {verb} not; nothing is changed until more of \
                  them work: start those that are down, or found the store anew from one that is whole",
@@ -248,6 +252,7 @@ fn describe(
         }
         QuorumWait::Silent { member, until } => replaced(&named(*member), *until, now),
         QuorumWait::NoRoom { missing } => no_room(matching, *missing),
+        QuorumWait::Others => waits::of_others(members?, now),
     })
 }
 

@@ -62,6 +62,7 @@ fn untold(member: &KnownMember, now: Timestamp) -> KnownMember {
         state: MemberState::Failed,
         reason: NOT_REPORTED.into(),
         membership: None,
+        outside: None,
         ..member.report.clone()
     };
     let is_known = member.report.state == MemberState::Failed;

@@ -5,10 +5,10 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::EnsembleSight;
 use super::candidates::{candidates, without_refusing};
 use super::replace::{has_room, placed};
 use super::verdict::nodes;
+use super::{EnsembleSight, foreign};
 use crate::decide::placement::primary::InstanceState;
 use crate::decide::placement::quorum::{self, QuorumSpec, VoterState, quorum};
 use crate::decide::placement::{CandidateNodes, Placed, next_node};
@@ -71,12 +71,17 @@ fn voter_refusal(sight: &EnsembleSight<'_>, number: MemberNumber, places: &Candi
     let is_working =
         |number: &MemberNumber| voters.get(number).is_some_and(|voter| voter.state == VoterState::Working);
     let voting = members.members.iter().filter(|(_, member)| member.phase == MemberPhase::Voting);
-    let working = voting.clone().filter(|(number, _)| is_working(number)).count();
-    let voting = voting.count();
+    let others = foreign::others(members);
+    let working =
+        voting.clone().filter(|(number, _)| is_working(number)).count().saturating_add(others.working);
+    let voting = voting.count().saturating_add(others.all());
     if working < quorum(voting) {
         return Some(format!(
             "{working} of {voting} members that vote work, and nothing is changed without a quorum"
         ));
+    }
+    if others.silent > 0 && is_working(&number) {
+        return Some("members of the store that are not of the ensemble do not answer, and it takes no other one meanwhile".to_string());
     }
     let is_surplus = voters.len() > quorum::wanted(&QuorumSpec::of(ensemble), places, &voters);
     let has_room = has_room(ensemble.name.as_str(), places, &voters);
@@ -95,6 +100,25 @@ fn instance_refusal(
     let is_surplus = instances.len() > sight.wanted_instances(places, sight.members);
     let has_room = next_node(sight.ensemble.name.as_str(), places, &placed).is_some();
     (is_working && !is_surplus && !has_room).then(|| no_room(places, &placed))
+}
+
+/// Why a member of the store that is not of the ensemble cannot be removed now, in words that fit after "cannot remove foreign member 1f of
+/// ensemble store: it "; `None` if it can.
+#[must_use]
+pub fn foreign_refusal(
+    fleet: &Fleet,
+    ensemble: &Ensemble,
+    members: &EnsembleMembers,
+    (id, now): (&str, Timestamp),
+) -> Option<String> {
+    let member = members.adoption.as_ref()?.foreign.get(id)?;
+    if ensemble.mode == EnsembleMode::Unmanaged {
+        return Some("stays: the mode of the ensemble is unmanaged, and nothing is changed".to_string());
+    }
+    let nodes = nodes(fleet, members);
+    let listening_since = Timestamp::EPOCH;
+    let sight = EnsembleSight { ensemble, members, nodes: &nodes, is_stopped: false, listening_since, now };
+    sight.keeps_foreign(members, id, member)
 }
 
 /// Why no snapshot can be taken now, in words that fit after "cannot take a snapshot of ensemble store: "; `None` if one can.

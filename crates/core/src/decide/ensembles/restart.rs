@@ -4,7 +4,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::EnsembleSight;
+use super::{EnsembleSight, foreign};
 use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::independent::{IndependentStep, IndependentWait};
 use crate::decide::placement::primary::{Instance, InstanceState, Instances, PrimaryStep, PrimaryWait};
@@ -61,7 +61,10 @@ impl EnsembleSight<'_> {
         let is_at_rest = match step {
             QuorumStep::Rest
             | QuorumStep::Wait(
-                QuorumWait::Silent { .. } | QuorumWait::NoRoom { .. } | QuorumWait::QuorumLost { .. },
+                QuorumWait::Silent { .. }
+                | QuorumWait::NoRoom { .. }
+                | QuorumWait::QuorumLost { .. }
+                | QuorumWait::Others,
             ) => true,
             QuorumStep::Add(_)
             | QuorumStep::Remove(..)
@@ -75,7 +78,7 @@ impl EnsembleSight<'_> {
         }
         let voting = members.members.iter().filter(|(_, member)| member.phase == MemberPhase::Voting);
         let all_work = voting.clone().all(|(number, member)| self.works(*number, member));
-        if !all_work {
+        if !all_work || foreign::others(members).silent > 0 {
             return None;
         }
         let follower = left.iter().find(|(_, report)| !leads(report));

@@ -1,3 +1,4 @@
+mod adoption;
 mod independent;
 mod model;
 mod redis;
@@ -312,6 +313,11 @@ fn a_member_that_joins_by_itself_does_so_before_the_one_leaves_whose_place_it_ta
     assert_eq!((installation.store.working(), installation.members.last.get()), (3, 4));
 }
 
+/// Whether a disk or a person took data.
+fn is_taken(act: &Act) -> bool {
+    matches!(act, Act::Wipe(_) | Act::Decommission(_))
+}
+
 fn acts() -> impl Strategy<Value = Vec<Act>> {
     let node = 0_usize..7;
     let act = prop_oneof![
@@ -342,7 +348,6 @@ proptest! {
             installation.act(act);
         }
         if installation.is_lost() {
-            let is_taken = |act: &Act| matches!(act, Act::Wipe(_) | Act::Decommission(_));
             prop_assert!(acts.iter().any(is_taken), "it is lost by our own hand: {:?}", installation);
             return Ok(());
         }
@@ -365,7 +370,6 @@ proptest! {
         }
         if installation.is_lost() {
             // A person has to see to it.
-            let is_taken = |act: &Act| matches!(act, Act::Wipe(_) | Act::Decommission(_));
             prop_assert!(acts.iter().any(is_taken), "it is lost by our own hand: {:?}", installation);
             return Ok(());
         }

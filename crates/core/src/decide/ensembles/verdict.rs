@@ -7,8 +7,9 @@ use super::candidates::candidates;
 use super::osds;
 use super::osds::OsdsSight;
 use super::passwords;
-use super::{EnsembleSight, EnsembleStep, MemberNode};
+use super::{EnsembleSight, EnsembleStep, MemberNode, foreign};
 use crate::records::ensemble::Ensemble;
+use crate::records::ensemble_adoption::Adoption;
 use crate::records::ensemble_members::{EnsembleMembers, Member};
 use crate::records::freeze::Freeze;
 use crate::records::key::{Key, Record};
@@ -56,6 +57,10 @@ fn managed(
         members.service = ensemble.service.clone();
         members.restore.clone_from(&ensemble.restore);
     }
+    adopt(&mut members, ensemble);
+    if foreign::taken(fleet, &members).is_some() {
+        return Verdict::default();
+    }
     let nodes = nodes(fleet, &members);
     let sight = EnsembleSight {
         ensemble,
@@ -80,6 +85,18 @@ fn managed(
     }
     let writes = vec![Write::put(Record::EnsembleMembers(decision.members))];
     Verdict { changesets: vec![Changeset { writes, events: decision.events }], wake: decision.wake }
+}
+
+/// Takes over where the store is that is adopted; what is known of it stays.
+fn adopt(members: &mut EnsembleMembers, ensemble: &Ensemble) {
+    let Some(source) = &ensemble.adopt else { return };
+    match &mut members.adoption {
+        Some(adoption) => adoption.endpoints.clone_from(&source.endpoints),
+        None if members.members.is_empty() && !members.is_bootstrapped => {
+            members.adoption = Some(Adoption::of(source));
+        }
+        None => {}
+    }
 }
 
 /// The members of an ensemble that was deleted are forgotten once their nodes have set them aside, or are gone.

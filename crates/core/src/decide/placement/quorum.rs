@@ -58,6 +58,33 @@ pub struct QuorumSpec {
     pub join_within: Span,
     /// When a member that is dead is removed.
     pub replaces: ReplaceOrder,
+    /// The members of the store that are not of the ensemble, and vote.
+    pub others: OtherVoters,
+}
+
+/// Members of the store that are not of the ensemble.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OtherVoters {
+    /// Those that vote and answer.
+    pub working: usize,
+    /// Those that vote and do not answer: the store takes no member while there is one.
+    pub silent: usize,
+    /// Those that do not vote yet: neither while there is one of these.
+    pub learners: usize,
+}
+
+impl OtherVoters {
+    /// Those that vote.
+    #[must_use]
+    pub const fn all(&self) -> usize {
+        self.working.saturating_add(self.silent)
+    }
+
+    /// Whether the store takes no other member because of them.
+    #[must_use]
+    pub const fn hinder(&self) -> bool {
+        self.silent > 0 || self.learners > 0
+    }
 }
 
 /// When a member that is dead is removed.
@@ -83,6 +110,7 @@ impl QuorumSpec {
                 true => ReplaceOrder::JoinFirst,
                 false => ReplaceOrder::RemoveFirst,
             },
+            others: OtherVoters::default(),
         }
     }
 }
@@ -123,6 +151,8 @@ pub enum QuorumWait {
         /// When it is replaced.
         until: Timestamp,
     },
+    /// Members of the store that are not of the ensemble have to work, or to be gone, before another one may join or leave.
+    Others,
     /// No node may have another member.
     NoRoom {
         /// How many are missing.
@@ -139,15 +169,35 @@ pub const fn quorum(voters: usize) -> usize {
 /// The next change of an ensemble.
 #[must_use]
 pub fn next_step(spec: &QuorumSpec, places: &CandidateNodes, members: &Voters, now: Timestamp) -> QuorumStep {
-    let placed = placed(members);
     if let Some(step) = under_way(spec, places, members, now) {
         return step;
     }
+    let step = settled(spec, places, members, now);
+    let is_hindered = match &step {
+        QuorumStep::Add(_) => spec.others.hinder(),
+        QuorumStep::Remove(number, _) => spec.others.all() > 0 && is_needed(spec, members, *number),
+        QuorumStep::Rest | QuorumStep::Wait(_) => false,
+    };
+    if is_hindered { QuorumStep::Wait(QuorumWait::Others) } else { step }
+}
+
+/// Whether fewer would work without a member than a quorum needs.
+fn is_needed(spec: &QuorumSpec, members: &Voters, number: MemberNumber) -> bool {
+    let left = members.iter().filter(|(other, voter)| **other != number && !voter.is_silent());
+    let working = left.count().saturating_add(spec.others.working);
+    working < quorum(members.len().saturating_add(spec.others.all()).saturating_sub(1))
+}
+
+/// The next change while none is under way.
+fn settled(spec: &QuorumSpec, places: &CandidateNodes, members: &Voters, now: Timestamp) -> QuorumStep {
+    let placed = placed(members);
     let silent: Vec<MemberNumber> =
         members.iter().filter(|(_, voter)| voter.is_silent()).map(|(number, _)| *number).collect();
     let (voters, working) = (members.len(), members.len().saturating_sub(silent.len()));
-    if voters > 0 && working < quorum(voters) {
-        return QuorumStep::Wait(QuorumWait::QuorumLost { working, voters, silent });
+    let all = voters.saturating_add(spec.others.all());
+    let all_working = working.saturating_add(spec.others.working);
+    if all > 0 && all_working < quorum(all) {
+        return QuorumStep::Wait(QuorumWait::QuorumLost { working: all_working, voters: all, silent });
     }
     let wanted = wanted(spec, places, members);
     if voters > wanted {

@@ -30,6 +30,8 @@ pub enum ChangeStep {
     Promote(String),
     /// The member with this id leads from now on.
     Transfer(String),
+    /// The member with the second id leads instead of the one with the first, which is to be removed.
+    TakeLead(String, String),
     /// The member with this id is removed.
     Remove(String),
     /// The store does not have the member that was to be removed.
@@ -60,6 +62,11 @@ pub fn next(change: &MembershipChange, membership: &Membership) -> ChangeStep {
             ChangeStep::Transfer(id.clone())
         }
         MembershipChange::Transfer { .. } => ChangeStep::Done,
+        MembershipChange::RemoveForeign { id } if !membership.members.contains_key(id) => ChangeStep::Done,
+        MembershipChange::RemoveForeign { id } if membership.leader.as_ref() == Some(id) => {
+            ChangeStep::TakeLead(id.clone(), membership.own_id.clone())
+        }
+        MembershipChange::RemoveForeign { id } => ChangeStep::Remove(id.clone()),
         MembershipChange::Remove { member, id, peer_url } => {
             let listed = match id {
                 Some(id) => membership.members.contains_key(id).then_some(id),

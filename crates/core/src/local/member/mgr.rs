@@ -34,7 +34,13 @@ mod tests {
         let has = |own: u64, listed: &[&str]| {
             let entry = || StoreMember { name: None, address: None, votes: true, connected: None };
             let members: BTreeMap<_, _> = listed.iter().map(|name| (name.to_string(), entry())).collect();
-            let membership = Membership { own_id: String::new(), is_leader: false, members };
+            let membership = Membership {
+                own_id: String::new(),
+                is_leader: false,
+                cluster_id: None,
+                leader: None,
+                members,
+            };
             has_manager(&ensemble, MemberNumber::new(own), &membership)
         };
         let listed = ["disks-10", "disks-2", "disks-9"];

@@ -24,6 +24,7 @@ fn order(number: u64, task: MemberTask) -> MemberOrder {
         service,
         task,
         restore: None,
+        adoption: None,
         change: None,
         replication: None,
         passwords: BTreeMap::new(),

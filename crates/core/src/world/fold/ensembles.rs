@@ -184,6 +184,7 @@ mod tests {
             mode: EnsembleMode::Managed,
             snapshots: crate::records::ensemble_snapshots::SnapshotPolicy::default(),
             restore: None,
+            adopt: None,
             labels: Labels::default(),
             annotation: Annotation::of("ann".parse().unwrap(), Timestamp::EPOCH),
         }

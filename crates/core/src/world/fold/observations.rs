@@ -191,7 +191,8 @@ impl Fleet {
             | Feature::Undo
             | Feature::Ensembles
             | Feature::IndependentMembers
-            | Feature::Restores => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
+            | Feature::Restores
+            | Feature::Adoptions => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
         })
     }
 

@@ -47,7 +47,8 @@ pub(super) fn describe(ensemble: &Ensemble) -> String {
         None => String::new(),
     };
     let restored = ensemble.restore.as_ref().map(|source| format!(", from {}", source.describe()));
-    let restored = restored.unwrap_or_default();
+    let adopted = ensemble.adopt.as_ref().map(|source| format!(", adopts {}", source.describe()));
+    let restored = restored.or(adopted).unwrap_or_default();
     format!(
         "{}{name}{ports}{details}, size {size}, filter {filter}{spread}, replaced after {failover_after}, joins within {join_within}{snapshots}{restored}{mode}",
         service.as_str()

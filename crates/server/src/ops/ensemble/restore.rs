@@ -22,6 +22,20 @@ pub(crate) fn named(spec: &RestoreSpec) -> Result<SnapshotName, ShapeError> {
     Ok(RestoreSource::try_from(spec.clone())?.snapshot)
 }
 
+/// Refuses a new ensemble whose snapshot is on a node that does not exist: it may be mistyped.
+pub(super) fn has_node(fleet: &Fleet, after: &Ensemble) -> Result<(), OpError> {
+    let Some(source) = &after.restore else { return Ok(()) };
+    let node = &source.node;
+    let reason = match fleet.nodes.get(node).map(|kept| &*kept.value) {
+        Some(found) if found.decommissioned.is_none() => return Ok(()),
+        Some(_) => {
+            format!("node {node} is decommissioned: name the one on which the file of the snapshot is")
+        }
+        None => format!("there is no node {node}: name the one on which the file of the snapshot is"),
+    };
+    Err(ShapeError::at("restore.node", reason).into())
+}
+
 /// Refuses another snapshot for an ensemble that has members, or had some that served: these have their data.
 pub(super) fn keeps_source(fleet: &Fleet, before: &Ensemble, after: &Ensemble) -> Result<(), OpError> {
     if before.restore == after.restore {

@@ -1,5 +1,7 @@
 //! Whatever is applied can be exported and applied again, and changes nothing: over generated documents.
 
+mod ensembles;
+
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -8,12 +10,7 @@ use bellwether_api::v1::apply::{
     ClusterDocument, EnsembleDocument, FilterDocument, NodeDocument, ParamDocument, ReactionDocument,
     ScheduleDocument, SinkDocument, StageDocument, TaskDocument, WorkflowDocument,
 };
-use bellwether_api::v1::ensemble::restore::RestoreSpec;
-use bellwether_api::v1::ensemble::service::{
-    CephSpec, EtcdSpec, ExecSpec, ProcessSpec, RedisSpec, ServiceAgentSpec, SystemdSpec,
-};
-use bellwether_api::v1::ensemble::snapshots::SnapshotSpec;
-use bellwether_api::v1::ensemble::{EnsembleMode, EnsembleSize};
+use bellwether_api::v1::ensemble::adoption::AdoptSpec;
 use bellwether_api::v1::schedule::Concurrency;
 use bellwether_api::v1::sink::WebhookSpec;
 use bellwether_api::v1::workflow::{Script, TaskFile, TaskStep};
@@ -152,7 +149,7 @@ fn objects() -> impl Strategy<Value = Document> {
     );
     prop_oneof![
         clusters,
-        ensembles(),
+        ensembles::ensembles(),
         entities,
         freezes,
         pauses,
@@ -164,74 +161,6 @@ fn objects() -> impl Strategy<Value = Document> {
         tasks(),
         workflows()
     ]
-}
-
-fn ensembles() -> impl Strategy<Value = Document> {
-    let sizes = some(prop_oneof![(1..=7_u32).prop_map(EnsembleSize::Number), Just(EnsembleSize::Quorum)]);
-    let spans = (some(word(&["30s", "90m", "7d"])), some(word(&["10s", "24h"])));
-    let modes = some(prop_oneof![Just(EnsembleMode::Managed), Just(EnsembleMode::Unmanaged)]);
-    let snapshots = some((some(word(&["60s", "6h"])), some(1..=100_u32)));
-    let restore = some(word(&["store-1f-1-2a", "my-store-19ab-12-19ac.db"]));
-    let (services, data) = (services(), (snapshots, restore));
-    (labels(), sizes, services, spans, data, (some(word(&["rack"])), modes, texts())).prop_map(
-        |(
-            labels,
-            size,
-            service,
-            (failover_after, join_within),
-            (snapshots, restore),
-            (spread, mode, reason),
-        )| {
-            let snapshots = snapshots
-                .map(|(every, keep)| SnapshotSpec { every: every.filter(|_| service.etcd.is_some()), keep });
-            let restore = restore.filter(|_| service.etcd.is_some());
-            let restore = restore.map(|snapshot| RestoreSpec { node: "db-1".to_owned(), snapshot });
-            let votes = service.etcd.is_some() || service.redis.is_some() || service.ceph.is_some();
-            Document::Ensemble(Box::new(EnsembleDocument {
-                name: "x".to_owned(),
-                labels,
-                size: size.filter(|size| votes || *size != EnsembleSize::Quorum),
-                snapshots,
-                restore,
-                service,
-                filter: "role=db".to_owned(),
-                spread,
-                failover_after,
-                join_within,
-                mode,
-                reason,
-                ..Default::default()
-            }))
-        },
-    )
-}
-
-/// Every service that an ensemble may have.
-fn services() -> impl Strategy<Value = ServiceAgentSpec> {
-    let ports = (some(2_000..3_000_u32), some(3_000..4_000_u32), some(any::<bool>()));
-    let names = (0..6_usize, word(&["web", "web-2"]), some(0..=6_u32));
-    (ports, names).prop_map(|((client_port, peer_port, tls), (kind, name, min_replicas_to_write))| {
-        let none = ServiceAgentSpec::default();
-        let port = client_port;
-        match kind {
-            0 => ServiceAgentSpec {
-                redis: Some(RedisSpec { port, min_replicas_to_write, tls, password_secrets: Vec::new() }),
-                ..none
-            },
-            1 => {
-                let replicas = min_replicas_to_write.map(|number| number + 1);
-                let devices = tls.map_or_else(Vec::new, |_| vec![name]);
-                ServiceAgentSpec { ceph: Some(CephSpec { port, replicas, devices }), ..none }
-            }
-            2 => ServiceAgentSpec { process: Some(ProcessSpec { program: name, port }), ..none },
-            3 => {
-                let unit = format!("{name}@.service");
-                ServiceAgentSpec { systemd: Some(SystemdSpec { unit, port }), ..none }
-            }
-            4 => ServiceAgentSpec { exec: Some(ExecSpec { agent: name, port }), ..none },
-            _ => ServiceAgentSpec { etcd: Some(EtcdSpec { client_port, peer_port, tls }), ..none },
-        }
-    })
 }
 
 fn reactions() -> impl Strategy<Value = Document> {
@@ -347,7 +276,12 @@ fn workflows() -> impl Strategy<Value = Document> {
 fn named(document: Document, name: String) -> Document {
     match document {
         Document::Cluster(it) => Document::Cluster(ClusterDocument { name, ..it }),
-        Document::Ensemble(it) => Document::Ensemble(Box::new(EnsembleDocument { name, ..*it })),
+        Document::Ensemble(it) => {
+            // No two adopt one store.
+            let own = |_| AdoptSpec { endpoints: vec![format!("http://{name}.example:2379")] };
+            let adopt = it.adopt.clone().map(own);
+            Document::Ensemble(Box::new(EnsembleDocument { name, adopt, ..*it }))
+        }
         Document::Entity(it) => Document::Entity(Box::new(EntityDocument { name, ..*it })),
         Document::Filter(it) => Document::Filter(FilterDocument { name, ..it }),
         Document::Freeze(it) => Document::Freeze(FreezeDocument { name, ..it }),
@@ -369,6 +303,8 @@ fn named(document: Document, name: String) -> Document {
 #[tokio::test]
 async fn exported_documents_change_nothing_whatever_was_applied() {
     let installation = Installation::new().await;
+    // Snapshots are on it.
+    let _node = installation.node("db-1").await;
     let admin = installation.admin();
     let mut runner = TestRunner::deterministic();
     for round in 0..12 {

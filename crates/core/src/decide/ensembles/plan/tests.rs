@@ -75,6 +75,7 @@ impl Site {
             reason: String::new(),
             peer_url: String::new(),
             membership: None,
+            outside: None,
             removed: None,
             has_ended: false,
             replication: None,
@@ -160,6 +161,7 @@ fn store(size: EnsembleSize) -> Ensemble {
         mode: EnsembleMode::Managed,
         snapshots: crate::records::ensemble_snapshots::SnapshotPolicy::default(),
         restore: None,
+        adopt: None,
         labels: Labels::default(),
         annotation: by(),
     }

@@ -5,8 +5,10 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::step::are;
+use crate::decide::ensembles::foreign::hindering;
 use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::primary::{PrimaryWait, QUIET};
+use crate::records::ensemble_adoption::named as named_foreign;
 use crate::records::ensemble_members::EnsembleMembers;
 use crate::records::ensemble_restore::RestoreSource;
 use crate::words::counter::MemberNumber;
@@ -93,6 +95,28 @@ pub(super) fn unfounded(source: &RestoreSource, places: &CandidateNodes, has_any
         Some(place) => place.refusal.as_deref()?,
     };
     Some(format!("it is to be founded from {}: {reason}", source.describe()))
+}
+
+/// The members that are not of the ensemble and do not answer.
+pub(super) fn silent_others(members: &EnsembleMembers) -> impl Iterator<Item = String> {
+    let silent = hindering(members).into_iter().filter(|(_, member)| member.votes);
+    silent.map(|(id, member)| format!("{id} at {}, which is not of the ensemble,", member.peer_url))
+}
+
+/// That members which are not of the ensemble keep others from joining or leaving.
+pub(super) fn of_others(members: &EnsembleMembers, now: Timestamp) -> String {
+    let told = hindering(members).into_iter().map(|(id, member)| {
+        let since = now.since(member.since).brief();
+        let state = if member.answers { "does not vote yet" } else { "does not answer" };
+        let next = if member.answers { "promote it" } else { "start it" };
+        format!(
+            "{} {state} for {since}, and the store takes no other member meanwhile: {next}, or remove it: bellwether ensemble \
+             remove-foreign-member {} {id}",
+            named_foreign(id, member),
+            members.ensemble
+        )
+    });
+    told.collect::<Vec<_>>().join("; ")
 }
 
 /// That a member does not work, and when another one takes its place.

@@ -78,6 +78,7 @@ impl Site {
             mode: EnsembleMode::Managed,
             snapshots: crate::records::ensemble_snapshots::SnapshotPolicy::default(),
             restore: None,
+            adopt: None,
             labels: crate::words::label::Labels::default(),
             annotation: Annotation::of("ann".parse().unwrap(), Timestamp::EPOCH),
         };
@@ -178,6 +179,7 @@ impl Site {
                 reason: if state == MemberState::Refused { "it lacks it".into() } else { String::new() },
                 peer_url: format!("tcp://{name}:80"),
                 membership: None,
+                outside: None,
                 removed: None,
                 has_ended: false,
                 replication: None,

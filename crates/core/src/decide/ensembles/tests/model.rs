@@ -1,5 +1,6 @@
 //! Nodes with an etcd on them, and a control plane that orders and hears.
 
+pub(super) mod foreign;
 mod report;
 mod store;
 
@@ -8,6 +9,7 @@ use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
+use self::foreign::ForeignAct;
 use self::store::{Entry, Store};
 use crate::decide::ensembles::{EnsembleDecision, EnsembleSight, EnsembleStep, MemberNode};
 use crate::decide::placement::quorum::{QuorumStep, quorum};
@@ -53,6 +55,8 @@ pub(super) enum Act {
     Restart,
     /// A person wants another member in the place of that of a node.
     Replace(usize),
+    /// Something happens to a member of the store that is not of the ensemble.
+    Foreign(ForeignAct, usize),
 }
 
 #[derive(Debug, Default)]
@@ -116,6 +120,7 @@ impl Installation {
             mode: EnsembleMode::Managed,
             snapshots: crate::records::ensemble_snapshots::SnapshotPolicy::default(),
             restore: None,
+            adopt: None,
             labels: crate::words::label::Labels::default(),
             annotation,
         };
@@ -191,6 +196,7 @@ impl Installation {
                 let name = self.name(*node);
                 self.ask_for_another(&name);
             }
+            Act::Foreign(act, which) => self.foreign(*act, *which),
         }
     }
 
@@ -203,6 +209,7 @@ impl Installation {
         if self.hosts.len() <= self.wanted() {
             self.members.requests.replace.clear();
         }
+        self.store.mend_foreign();
     }
 
     /// Whether no quorum of the store can ever come back.
@@ -227,14 +234,22 @@ impl Installation {
 
     /// Goes on until nothing is to be done.
     pub(super) fn settle(&mut self) {
+        let mut quiet = 0;
         for _ in 0..4_000 {
+            let before = self.members.clone();
+            self.ask_for_lost();
             self.pass(1);
+            quiet = if self.members == before { quiet + 1 } else { 0 };
+            // Longer than anybody waits for anything.
+            if quiet > 300 {
+                return;
+            }
             let is_at_rest = self.decide().step == EnsembleStep::Quorum(QuorumStep::Rest);
             let is_clean = self.members.members.values().all(|member| member.phase.as_str() == "voting");
             // While one is gone for good and no node can take its place, nobody is restarted.
             let is_done =
                 self.members.requests.restart.is_none() || self.store.working() < self.store.voters();
-            if is_at_rest && is_clean && is_done {
+            if is_at_rest && is_clean && is_done && !self.has_removals() {
                 return;
             }
         }
@@ -308,9 +323,8 @@ impl Installation {
             let host = self.hosts.get(name).unwrap();
             let change = host.order.as_ref().and_then(|order| order.change.clone());
             let own = self.own_id(name).filter(|id| self.store.entries[id].votes);
-            if let (Some(change), Some(id)) = (change, own)
-                && self.store.alive.contains(&id)
-            {
+            let serves = own.is_some_and(|id| self.store.alive.contains(&id));
+            if let Some(change) = change.filter(|_| serves || self.reads_outside(name)) {
                 let removed = self.store.change(&change);
                 self.seen();
                 let host = self.hosts.get_mut(name).unwrap();
@@ -328,7 +342,7 @@ impl Installation {
         let is_other = host.directory.is_some_and(|(number, _, _)| number != order.number);
         if is_other || order.task == MemberTask::Leave {
             let has_data = host.directory.is_some_and(|(_, _, has_data)| has_data);
-            let is_counted = listed.is_some() && has_data && self.members.is_bootstrapped;
+            let is_counted = listed.is_some() && has_data && self.members.has_store();
             assert!(!is_counted, "the data of a member that the store counts are set aside");
             (host.directory, host.is_running) = (None, false);
         }
@@ -351,7 +365,10 @@ impl Installation {
             }
             MemberTask::Run(_) if has_data => host.is_running = listed.is_some() && !host.is_broken,
             MemberTask::Run(MemberStart::First) if !was_started => {
-                assert!(!founded, "a second store is founded beside one that has data");
+                assert!(
+                    !founded && order.adoption.is_none(),
+                    "a second store is founded beside one that has data"
+                );
                 host.directory = Some((order.number, true, true));
                 host.is_running = true;
                 self.bootstraps += 1;
@@ -366,32 +383,13 @@ impl Installation {
             MemberTask::Run(MemberStart::Join(initial)) if !was_started && listed.is_some() => {
                 let given: BTreeSet<String> = initial.values().cloned().collect();
                 // etcd ends when they differ.
-                if given == urls {
+                let reads_itself = order.adoption.is_some() && self.store.has_quorum();
+                if given == urls || reads_itself {
                     host.directory = Some((order.number, true, true));
                     host.is_running = true;
                 }
             }
             MemberTask::Run(_) => host.is_running = false,
         }
-    }
-
-    /// The store's id of the member whose directory is on a node.
-    fn own_id(&self, name: &NodeName) -> Option<String> {
-        let number = self.hosts.get(name)?.directory.map(|(number, _, _)| number);
-        let number = number.or_else(|| Some(self.hosts.get(name)?.order.as_ref()?.number))?;
-        let is_of = |(_, entry): &(&String, &Entry)| entry.node == *name && entry.number == number;
-        self.store.entries.iter().find(is_of).map(|(id, _)| id.clone())
-    }
-
-    /// Which members answer, and which have data.
-    fn seen(&mut self) {
-        let of = |is: fn(&Host) -> bool| -> BTreeSet<String> {
-            let names = self.hosts.iter().filter(|(_, host)| is(host)).map(|(name, _)| name);
-            names.filter_map(|name| self.own_id(name)).collect()
-        };
-        let whole = of(|host| host.directory.is_some_and(|(_, _, has_data)| has_data));
-        let alive = of(|host| host.is_running && host.cut_since.is_none() && !host.is_suspect);
-        (self.store.whole, self.store.alive) = (whole, alive);
-        self.store.elect();
     }
 }

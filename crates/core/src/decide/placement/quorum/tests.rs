@@ -12,7 +12,14 @@ const FAILOVER: Span = Span::from_secs(30);
 const JOIN: Span = Span::from_secs(60);
 
 fn spec(size: EnsembleSize, replaces: ReplaceOrder) -> QuorumSpec {
-    QuorumSpec { name: "db".to_string(), size, failover_after: FAILOVER, join_within: JOIN, replaces }
+    QuorumSpec {
+        name: "db".to_string(),
+        size,
+        failover_after: FAILOVER,
+        join_within: JOIN,
+        replaces,
+        others: OtherVoters::default(),
+    }
 }
 
 fn at(second: u64) -> Timestamp {

@@ -6,7 +6,8 @@ fn membership(entries: &[(&str, &str, bool)]) -> Membership {
         let member = StoreMember { name: None, address: Some((*url).into()), votes: *votes, connected: None };
         ((*id).to_string(), member)
     };
-    Membership { own_id: "a".into(), is_leader: true, members: entries.iter().map(entry).collect() }
+    let members = entries.iter().map(entry).collect();
+    Membership { own_id: "a".into(), is_leader: true, cluster_id: None, leader: None, members }
 }
 
 const ALL: [(&str, &str, bool); 3] =

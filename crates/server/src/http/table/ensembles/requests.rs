@@ -2,6 +2,7 @@
 
 use bellwether_api::paths;
 use bellwether_api::v1::ensemble::Ensemble;
+use bellwether_api::v1::ensemble::adoption::RemoveForeignMember;
 use bellwether_api::v1::ensemble::osds::RemoveOsd;
 use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
@@ -34,6 +35,15 @@ pub(super) fn requests(routes: Routes) -> Routes {
         )
         .optional_body(),
         handlers::restart,
+    );
+    let routes = routes.add::<RemoveForeignMember, Ensemble, _, _>(
+        route(
+            Post,
+            paths::ENSEMBLE_REMOVE_FOREIGN_MEMBER,
+            replace.clone(),
+            "Remove a member of the store of an ensemble that something else runs, or withdraw that",
+        ),
+        handlers::remove_foreign_member,
     );
     let routes = routes.add::<RemoveOsd, Ensemble, _, _>(
         route(

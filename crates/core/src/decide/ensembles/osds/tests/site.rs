@@ -83,6 +83,7 @@ impl Site {
             mode: EnsembleMode::Managed,
             snapshots: crate::records::ensemble_snapshots::SnapshotPolicy::default(),
             restore: None,
+            adopt: None,
             labels: Labels::default(),
             annotation: Annotation::of("ann".parse().unwrap(), NOW),
         };
@@ -298,6 +299,8 @@ fn monitor(members: &EnsembleMembers, osds: Option<BTreeMap<String, StoreOsd>>) 
     let membership = Membership {
         own_id: "disks-1".to_string(),
         is_leader: true,
+        cluster_id: None,
+        leader: None,
         members: BTreeMap::from([("disks-1".to_string(), own)]),
     };
     let report = MemberReport {
@@ -307,6 +310,7 @@ fn monitor(members: &EnsembleMembers, osds: Option<BTreeMap<String, StoreOsd>>) 
         reason: String::new(),
         peer_url: "v2:10.0.0.1:3300".to_string(),
         membership: Some(membership),
+        outside: None,
         removed: None,
         has_ended: false,
         replication: None,

@@ -43,6 +43,8 @@ impl Installation {
                 (MemberTask::Run(_), false) => MemberState::Failed,
             };
             let membership = id.filter(|_| state == MemberState::Working).map(|id| self.store.list(&id));
+            let outside = membership.is_none() && self.reads_outside(&name);
+            let outside = outside.then(|| self.store.list("outside"));
             let report = MemberReport {
                 number: order.number,
                 identity: identity.clone(),
@@ -50,6 +52,7 @@ impl Installation {
                 reason: if state == MemberState::Refused { "it lacks etcd".into() } else { String::new() },
                 peer_url: url(&name),
                 membership,
+                outside,
                 removed: host.removed,
                 has_ended: false,
                 replication: None,

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::format;
 use std::string::{String, ToString};
 
+use super::foreign::Foreign;
+use super::{Host, Installation};
 use crate::decide::placement::quorum::quorum;
 use crate::records::member::{Membership, MembershipChange, store_name};
 use crate::records::probes::StoreMember;
@@ -31,6 +33,10 @@ pub(in super::super) struct Store {
     pub(super) leader: Option<String>,
     /// Ids of members whose data are there.
     pub(super) whole: BTreeSet<String>,
+    /// The members that are not of the ensemble, by id.
+    pub(super) foreign: BTreeMap<String, Foreign>,
+    /// Ids of those that a person wanted removed.
+    pub(super) asked: BTreeSet<String>,
 }
 
 impl Store {
@@ -80,17 +86,28 @@ impl Store {
             MembershipChange::Remove { member, id, peer_url } => {
                 let by_url = || self.entries.iter().find(|(_, entry)| entry.url == *peer_url);
                 let id = id.clone().or_else(|| by_url().map(|(id, _)| id.clone())).unwrap_or_default();
-                let Some(entry) = self.entries.get(&id) else { return Some(*member) };
-                let (voters, alive) = (self.voters(), self.of(&self.alive));
-                let is_alive = entry.votes && self.alive.contains(&id);
-                if entry.votes && alive - usize::from(is_alive) < quorum(voters - 1) {
-                    return None;
-                }
-                self.entries.remove(&id);
-                return Some(*member);
+                assert!(!self.foreign.contains_key(&id), "a foreign member is removed by itself: {self:?}");
+                return self.remove(&id).then_some(*member);
+            }
+            MembershipChange::RemoveForeign { id } => {
+                assert!(self.asked.contains(id), "a foreign member is removed and nobody asked: {self:?}");
+                self.remove(id);
             }
         }
         None
+    }
+
+    /// Removes a member, unless fewer would work then than a quorum needs; whether it is not there any more.
+    pub(super) fn remove(&mut self, id: &str) -> bool {
+        let Some(entry) = self.entries.get(id) else { return true };
+        let (voters, alive) = (self.voters(), self.of(&self.alive));
+        let is_alive = entry.votes && self.alive.contains(id);
+        if entry.votes && alive - usize::from(is_alive) < quorum(voters - 1) {
+            return false;
+        }
+        self.entries.remove(id);
+        self.foreign.remove(id);
+        true
     }
 
     fn can_lead(&self, id: &str) -> bool {
@@ -117,12 +134,36 @@ impl Store {
     pub(super) fn list(&self, own_id: &str) -> Membership {
         let shown = |(id, entry): (&String, &Entry)| {
             let (name, address) = (Some(format!("m{}", entry.number)), Some(entry.url.clone()));
-            (id.clone(), StoreMember { name, address, votes: entry.votes, connected: None })
+            let connected = Some(self.alive.contains(id));
+            (id.clone(), StoreMember { name, address, votes: entry.votes, connected })
         };
         Membership {
             own_id: own_id.to_string(),
             is_leader: self.leader.as_deref() == Some(own_id),
+            cluster_id: Some("c1".to_string()),
+            leader: self.leader.clone(),
             members: self.entries.iter().map(shown).collect(),
         }
+    }
+}
+
+impl Installation {
+    /// The store's id of the member whose directory is on a node.
+    pub(super) fn own_id(&self, name: &NodeName) -> Option<String> {
+        let number = self.hosts.get(name)?.directory.map(|(number, _, _)| number);
+        let number = number.or_else(|| Some(self.hosts.get(name)?.order.as_ref()?.number))?;
+        let is_of = |(_, entry): &(&String, &Entry)| entry.node == *name && entry.number == number;
+        self.store.entries.iter().find(is_of).map(|(id, _)| id.clone())
+    }
+
+    /// Which members answer, and which have data.
+    pub(super) fn seen(&mut self) {
+        let of = |is: fn(&Host) -> bool| -> BTreeSet<String> {
+            let names = self.hosts.iter().filter(|(_, host)| is(host)).map(|(name, _)| name);
+            names.filter_map(|name| self.own_id(name)).collect()
+        };
+        let whole = of(|host| host.directory.is_some_and(|(_, _, has_data)| has_data));
+        let alive = of(|host| host.is_running && host.cut_since.is_none() && !host.is_suspect);
+        self.store.see(whole, alive);
     }
 }

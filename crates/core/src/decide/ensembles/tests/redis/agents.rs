@@ -115,6 +115,7 @@ impl Machines {
             reason: String::new(),
             peer_url: url(name),
             membership: None,
+            outside: None,
             removed: None,
             passwords: None,
             snapshot: None,

@@ -80,6 +80,7 @@ impl Machines {
             spread: None,
             snapshots: SnapshotPolicy::default(),
             restore: None,
+            adopt: None,
             failover_after: Span::from_secs(30),
             join_within: Span::from_secs(60),
             mode: EnsembleMode::Managed,

@@ -1,0 +1,79 @@
+//! Members of the store of an ensemble that something else runs, as they are shown, and `ensemble remove-foreign-member`.
+
+use bellwether_api::v1::ensemble::adoption::{AdoptSpec, ForeignMember, RemoveForeignMember};
+use bellwether_api::v1::ensemble::status::EnsembleStatus;
+
+use crate::args::Consent;
+use crate::confirm::confirm;
+use crate::context::Context;
+use crate::exit::Failure;
+use crate::show::table;
+use crate::show::time::date;
+
+/// What becomes of a member that is removed.
+const LEFT: &str = "its process ends with exit code 0, and its data stay where they are: have whatever runs it not start it again, such as with \
+                    systemctl disable";
+
+/// Asks that a member is removed from the store, after the question whether that is meant; or withdraws that.
+pub(super) async fn remove(
+    context: &Context,
+    name: &str,
+    request: RemoveForeignMember,
+    consent: Consent,
+) -> Result<(), Failure> {
+    let (client, namespace, id) = (&context.client, context.namespace.as_str(), &request.id);
+    if !request.withdraw {
+        let status = client.ensemble(namespace, name).await?.status;
+        let known = status.as_ref().and_then(|status| status.foreign.iter().find(|of| of.id == *id));
+        let what = known.map(|of| format!(" ({} at {})", of.name, of.peer_url)).unwrap_or_default();
+        confirm(
+            &format!(
+                "member {id}{what} is removed from the store, after another one leads; {LEFT}\nremove foreign member {id} of ensemble {name}?"
+            ),
+            consent,
+        )?;
+    }
+    client.remove_foreign_member(namespace, name, &request).await?;
+    let what = if request.withdraw { "stays" } else { "is to be removed" };
+    context.show.changed(&format!("ensemble {name}: foreign member {id} {what}"));
+    if !request.withdraw {
+        context.show.note(LEFT);
+        context.show.note(&format!("see how far it is: bellwether why ensemble/{name}"));
+    }
+    Ok(())
+}
+
+/// The members that are not of the ensemble; nothing where there are none.
+pub(super) fn lines(status: &EnsembleStatus) -> Vec<String> {
+    if status.foreign.is_empty() {
+        return Vec::new();
+    }
+    let rows = status.foreign.iter().map(|foreign| {
+        let ForeignMember { id, name, peer_url, votes, answers, since_ms, removal } = foreign;
+        let votes = if *votes { "voting" } else { "learning" };
+        let removal = if removal.is_some() { ", to be removed" } else { "" };
+        vec![
+            id.clone(),
+            if name.is_empty() { "-".to_owned() } else { name.clone() },
+            format!("{votes}{removal}"),
+            if *answers { "answers" } else { "silent" }.to_owned(),
+            date(*since_ms),
+            peer_url.clone(),
+        ]
+    });
+    let head = ["foreign member", "name", "state", "health", "since", "peer"];
+    vec![String::new(), table(&head, rows)]
+}
+
+/// How many there are, after how many members work; nothing where there are none.
+pub(super) fn number(status: &EnsembleStatus) -> String {
+    match status.foreign.len() {
+        0 => String::new(),
+        number => format!(", {number} foreign"),
+    }
+}
+
+/// The store that is named on the command line.
+pub(super) fn adopted(endpoints: Vec<String>) -> Option<AdoptSpec> {
+    (!endpoints.is_empty()).then_some(AdoptSpec { endpoints })
+}
