@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use bellwether_core::decide::ensembles::plan;
 use bellwether_core::records::ensemble_members as core;
-use bellwether_core::records::member::MemberState;
 use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::name::NodeName;
 use bellwether_core::words::time::Timestamp;
@@ -254,25 +253,6 @@ impl EnsembleMember {
             since_ms: member.since.as_millis(),
             store_id: member.store_id.clone(),
             peer_url: Some(member.peer_url.clone()).filter(|url| !url.is_empty()),
-        }
-    }
-}
-
-impl From<plan::MemberHealth<'_>> for MemberHealth {
-    fn from(from: plan::MemberHealth<'_>) -> Self {
-        match from {
-            plan::MemberHealth::Decommissioned => Self::Decommissioned,
-            plan::MemberHealth::Suspect => Self::Suspect,
-            plan::MemberHealth::Unreachable => Self::Unreachable,
-            plan::MemberHealth::Unknown => Self::Unknown,
-            plan::MemberHealth::Reported(report) => match report.state {
-                MemberState::Refused => Self::Refused,
-                MemberState::Prepared => Self::Prepared,
-                MemberState::Starting => Self::Starting,
-                MemberState::Working => Self::Working,
-                MemberState::Failed => Self::Failed,
-                MemberState::Left => Self::Left,
-            },
         }
     }
 }
