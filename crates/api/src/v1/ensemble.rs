@@ -3,6 +3,7 @@
 pub mod adoption;
 pub mod certificates;
 mod desired;
+mod health;
 pub mod keys;
 pub mod member_state;
 pub mod members;

@@ -103,53 +103,63 @@ impl Site {
         Self { place, hosts, loops }
     }
 
+    /// A host that has a monitor now: one that is drained gives it away.
+    fn monitor(&self) -> usize {
+        let has_files = |host: &usize| {
+            let conf = format!("{}/disks/ceph.conf", directory(&self.place, &node(*host)));
+            Path::new(&conf).exists()
+        };
+        (1..=NODES).find(has_files).unwrap()
+    }
+
     /// What the administrator is answered who works on the host of a monitor.
-    fn asked(&self, host: usize, program: &str, words: &[&str]) -> Output {
+    fn asked(&self, program: &str, words: &[&str]) -> Output {
+        let host = self.monitor();
         let conf = format!("{}/disks/ceph.conf", directory(&self.place, &node(host)));
         let command = ["timeout", "30", program, "-c", &conf];
         self.hosts.run(host, &[&command, words].concat()).unwrap()
     }
 
     /// The same; nothing while nobody answers.
-    fn ceph(&self, host: usize, program: &str, words: &[&str]) -> Option<String> {
-        let asked = self.asked(host, program, words);
+    fn ceph(&self, program: &str, words: &[&str]) -> Option<String> {
+        let asked = self.asked(program, words);
         asked.status.success().then(|| text(&asked.stdout))
     }
 
     /// Total bytes of the store.
-    fn capacity(&self, host: usize) -> Option<u64> {
+    fn capacity(&self) -> Option<u64> {
         let said: serde_json::Value =
-            serde_json::from_str(&self.ceph(host, "ceph", &["df", "-f", "json"])?).ok()?;
+            serde_json::from_str(&self.ceph("ceph", &["df", "-f", "json"])?).ok()?;
         said.pointer("/stats/total_bytes")?.as_u64()
     }
 
     /// Puts an object, with as many bytes as make it worth moving.
-    fn put(&self, host: usize) -> Vec<u8> {
+    fn put(&self) -> Vec<u8> {
         let written: Vec<u8> = (0..3_000_000_u32).map(|number| (number % 251) as u8).collect();
         std::fs::write(self.place.path("object"), &written).unwrap();
         for words in [
             &["osd", "pool", "create", "data", "8"][..],
             &["osd", "pool", "application", "enable", "data", "rados"],
         ] {
-            assert!(self.ceph(host, "ceph", words).is_some(), "{words:?}");
+            assert!(self.ceph("ceph", words).is_some(), "{words:?}");
         }
         let put = ["-p", "data", "put", "alpha", &self.place.path("object")];
-        assert!(self.ceph(host, "rados", &put).is_some());
+        assert!(self.ceph("rados", &put).is_some());
         written
     }
 
     /// The object, once the store answers: while data move, or just after a cable was out, it takes its time.
-    async fn get(&self, host: usize) -> Vec<u8> {
+    async fn get(&self) -> Vec<u8> {
         let read = self.place.path("read");
         let get = ["-p", "data", "get", "alpha", &read];
-        wait_for("the object is read", async || self.ceph(host, "rados", &get).is_some()).await;
+        wait_for("the object is read", async || self.ceph("rados", &get).is_some()).await;
         std::fs::read(read).unwrap()
     }
 
     /// The store itself says that nothing is wrong with it.
-    async fn is_healthy(&self, host: usize) {
+    async fn is_healthy(&self) {
         wait_for("the store is healthy", async || {
-            self.ceph(host, "ceph", &["health"]).is_some_and(|said| said.trim() == "HEALTH_OK")
+            self.ceph("ceph", &["health"]).is_some_and(|said| said.trim() == "HEALTH_OK")
         })
         .await;
     }
@@ -246,8 +256,9 @@ async fn a_host_that_is_cut_off_keeps_its_osd(site: &Site) {
 }
 
 /// A monitor that is lost with its disk is replaced, by one on the node that has none.
-async fn a_lost_monitor_is_replaced(site: &Site, members: &[EnsembleMember]) -> usize {
-    let lost = members.last().unwrap();
+async fn a_lost_monitor_is_replaced(site: &Site) {
+    let before = site.three_vote("three monitors").await;
+    let (lost, last) = (before.last().unwrap(), before.last().unwrap().number);
     let data = format!("{}/disks/", directory(&site.place, &lost.node));
     let ended = Command::new("pkill").args(["-9", "-f", &format!("^ceph-mon .*{data}")]).status();
     assert!(ended.unwrap().success());
@@ -258,8 +269,7 @@ async fn a_lost_monitor_is_replaced(site: &Site, members: &[EnsembleMember]) -> 
         members.iter().all(|member| member.number != lost.number)
     })
     .await;
-    assert!(members.iter().any(|member| member.number == 4), "{members:?}");
-    (1..=NODES).find(|host| members.iter().any(|member| member.node == node(*host))).unwrap()
+    assert!(members.iter().any(|member| member.number > last), "{members:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -274,7 +284,7 @@ async fn empty_devices_become_osds_capacity_follows_them_and_one_that_is_removed
     let warned = place.run(&[&create[..], &settings, &devices, &never].concat());
     assert!(warned.status.success(), "{}", text(&warned.stderr));
     assert!(text(&warned.stderr).contains("no node offers device none"), "{}", text(&warned.stderr));
-    let members = site.three_vote("three monitors").await;
+    site.three_vote("three monitors").await;
     for number in 1..=3 {
         osds(place, &format!("{number} of three OSDs"), |osds| serving(osds) >= number).await;
     }
@@ -289,18 +299,17 @@ async fn empty_devices_become_osds_capacity_follows_them_and_one_that_is_removed
     }
     let mounted = said.lines().find(|line| line.starts_with("device mounted is not taken")).unwrap();
     assert!(mounted.contains("a file system that is mounted at") && mounted.contains("ext4"), "{mounted}");
-    let host = (1..=NODES).find(|host| members[0].node == node(*host)).unwrap();
-    let written = site.put(host);
+    let written = site.put();
     osds_outlive_their_agents(&mut site).await;
-    capacity_grows(&site, host).await;
+    capacity_grows(&site).await;
     a_drained_node_is_emptied(&site.place).await;
     a_host_that_is_cut_off_keeps_its_osd(&site).await;
-    assert_eq!(site.get(host).await, written);
-    let host = a_lost_monitor_is_replaced(&site, &members).await;
-    site.is_healthy(host).await;
-    assert_eq!(site.get(host).await, written);
-    one_is_removed(&site, host).await;
-    assert_eq!(site.get(host).await, written);
+    assert_eq!(site.get().await, written);
+    a_lost_monitor_is_replaced(&site).await;
+    site.is_healthy().await;
+    assert_eq!(site.get().await, written);
+    one_is_removed(&site).await;
+    assert_eq!(site.get().await, written);
 
     let place = &site.place;
     done(place, &["ensemble", "delete", "disks", "--yes"]);
@@ -314,12 +323,12 @@ async fn empty_devices_become_osds_capacity_follows_them_and_one_that_is_removed
     assert!(now == used, "a device of {:?} was touched", site.loops.devices);
 }
 
-async fn capacity_grows(site: &Site, host: usize) {
+async fn capacity_grows(site: &Site) {
     let place = &site.place;
-    let small = site.capacity(host).unwrap();
+    let small = site.capacity().unwrap();
     done(place, &["ensemble", "set", "disks", "--device", "d-4"]);
     osds(place, "a fourth OSD", |osds| serving(osds) == 4).await;
-    wait_for("capacity grows", async || site.capacity(host).is_some_and(|now| now > small)).await;
+    wait_for("capacity grows", async || site.capacity().is_some_and(|now| now > small)).await;
     let shown = done(place, &["ensemble", "get", "disks"]);
     assert!(
         shown.contains("osd.3")
@@ -330,7 +339,7 @@ async fn capacity_grows(site: &Site, host: usize) {
 }
 
 /// The device of one that is removed has its label still, and is not taken again, whatever is on it.
-async fn one_is_removed(site: &Site, host: usize) {
+async fn one_is_removed(site: &Site) {
     let place = &site.place;
     let missing = place.run(&["ensemble", "remove-osd", "disks", "osd.9", "--yes"]);
     assert!(text(&missing.stderr).contains("osd.9"), "{}", text(&missing.stderr));
@@ -340,7 +349,7 @@ async fn one_is_removed(site: &Site, host: usize) {
     };
     osds(place, "it is removed", is_removed).await;
     wait_for("it is stopped", async || programs(place, &node(2)).is_empty()).await;
-    let listed = site.ceph(host, "ceph", &["osd", "ls"]).unwrap();
+    let listed = site.ceph("ceph", &["osd", "ls"]).unwrap();
     assert_eq!(listed.lines().count(), 3, "{listed}");
     let said = why(place);
     assert!(said.contains("device d-2 is not taken: OSD 2, which had it, was removed"), "{said}");
