@@ -54,12 +54,8 @@ impl EnsembleSight<'_> {
                 if members.adoption.is_some() {
                     return self.joins_adopted(members, member, &ready.peer_url);
                 }
-                // Those that are removed before any served were never started, or have gone by their own word.
-                let others = members.members.iter().filter(|(other, _)| **other != number);
-                let has_other =
-                    others.into_iter().any(|(_, other)| !matches!(other.phase, MemberPhase::Removed(_)));
-                let is_first = !members.is_bootstrapped && !has_other;
-                let phase = if is_first { MemberPhase::Bootstrapping } else { MemberPhase::Adding };
+                let phase =
+                    if founds(members, number) { MemberPhase::Bootstrapping } else { MemberPhase::Adding };
                 Some(Advance::To(Member { phase, peer_url: ready.peer_url.clone(), ..member.clone() }))
             }
             // Also one that was to be withdrawn, if it serves after all.
@@ -257,4 +253,11 @@ fn initial(
         return Some(own.flatten().collect());
     }
     own.collect()
+}
+
+/// Whether a member founds its store: none was founded, and no other member may be doing so.
+fn founds(members: &EnsembleMembers, number: MemberNumber) -> bool {
+    // Those that are removed before any served were never started, or have gone by their own word.
+    let mut others = members.members.iter().filter(|(other, _)| **other != number);
+    !members.is_bootstrapped && others.all(|(_, other)| matches!(other.phase, MemberPhase::Removed(_)))
 }
