@@ -193,6 +193,8 @@ fn every_shape_of_sinks_and_reactions_is_written_as_it_is_read() {
 #[test]
 fn every_shape_of_ensembles_is_written_as_it_is_read() {
     holds::<v1::ensemble::EnsembleSpec>("ensemble_spec", |shape| shape);
+    holds::<v1::ensemble::EnsembleSpec>("ensemble_spec_adopting", |shape| shape);
+    holds::<v1::ensemble::adoption::RemoveForeignMember>("ensemble_remove_foreign_member", |shape| shape);
     holds::<v1::ensemble::Ensemble>("ensemble_view", |shape| shape);
     holds::<v1::ensemble::PlanEnsemble>("ensemble_plan", |shape| shape);
     holds::<v1::ensemble::PlanEnsemble>("ensemble_plan_of_size", |shape| shape);

@@ -55,7 +55,6 @@ pub(super) async fn status(context: &Context) -> CommandResult {
             lines.push(format!("paused     {}", overview.paused));
         }
         lines.extend(node_lines(&overview, paint));
-        lines.extend(overview.impaired_ensembles.iter().map(|of| impaired_line(of, paint)));
         lines.extend(condition_lines(&overview, paint));
         lines.extend(overview.freezes.iter().map(|view| freeze_line(view, paint)));
         lines.push(format!("events     {}", overview.last_event));
@@ -126,7 +125,7 @@ fn halted_line(overview: &Overview) -> Option<String> {
     (overview.not_runnable > 0).then(|| format!("halted     no run begins on {nodes}{first}"))
 }
 
-/// The conditions that are true, the reactions that start nothing for them any more, and the sinks that do not send.
+/// The ensembles of which not all works, the conditions that are true, the reactions that start nothing for them any more, and the sinks that do not send.
 fn condition_lines(overview: &Overview, paint: Paint) -> impl Iterator<Item = String> {
     let condition = move |of: &ConditionOverview| {
         let text = format!("{} of {} since {}", of.condition, of.subject, date(of.since_ms));
@@ -139,7 +138,9 @@ fn condition_lines(overview: &Overview, paint: Paint) -> impl Iterator<Item = St
         format!("limited    reaction {name} fired as often as it may within an hour: bellwether why reaction/{name}")
     });
     let stuck = overview.stuck_sinks.iter().map(move |stuck| stuck_line(stuck, paint));
-    overview.first_conditions.iter().map(condition).chain(more).chain(limited).chain(stuck)
+    let impaired = overview.impaired_ensembles.iter().map(move |of| impaired_line(of, paint));
+    let conditions = overview.first_conditions.iter().map(condition).chain(more);
+    impaired.chain(conditions).chain(limited).chain(stuck)
 }
 
 /// A sink that does not send.

@@ -83,7 +83,8 @@ impl ByHand {
     }
 
     fn endpoints(&self) -> String {
-        (1..=self.processes.len()).map(|number| self.endpoint(number as u8)).collect::<Vec<_>>().join(",")
+        let numbers = (1..).take(self.processes.len());
+        numbers.map(|number| self.endpoint(number)).collect::<Vec<_>>().join(",")
     }
 
     /// kill -9.

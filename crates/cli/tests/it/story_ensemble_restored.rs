@@ -13,10 +13,9 @@ const NODES: usize = 3;
 
 /// The programs of etcd that the tests run with, and the one of them that restores: `etcdutl` where there is one, as with etcd 3.5.
 pub(crate) fn programs() -> (String, String) {
-    let path = std::env::var("PATH").unwrap();
     let find = |name: &str| {
-        let mut found = path.split(':').map(|dir| format!("{dir}/{name}"));
-        found.find(|program| std::path::Path::new(program).is_file())
+        let found = Command::new("sh").args(["-c", &format!("command -v {name}")]).output().unwrap();
+        Some(text(&found.stdout).trim().to_owned()).filter(|program| !program.is_empty())
     };
     let restorer = find("etcdutl").or_else(|| find("etcdctl"));
     (find("etcd").unwrap(), restorer.unwrap())

@@ -28,7 +28,7 @@ use super::routes::{self, Routes};
 use super::state::AppState;
 
 /// The parts of the table. A new one is one line.
-const PARTS: [fn(Routes) -> Routes; 41] = [
+const PARTS: [fn(Routes) -> Routes; 42] = [
     nodes::nodes,
     nodes::runnable,
     nodes::params,
@@ -36,6 +36,7 @@ const PARTS: [fn(Routes) -> Routes; 41] = [
     nodes::members,
     nodes::expected,
     nodes::statuses,
+    nodes::output,
     nodes::agents,
     services::services,
     entities::entities,

@@ -43,13 +43,12 @@ impl Drop for Loops {
 }
 
 /// Where an agent dies: at a point, after it passed it so often, while an OSD joins or while one is removed.
-const fn moments(point: FailPoint) -> &'static [(u32, bool)] {
-    match point {
-        // It is put out, and forgotten.
-        FailPoint::OsdChanged => &[(0, false), (1, false)],
-        FailPoint::OsdStopped => &[(0, false)],
-        _ => &[(0, true)],
+fn moments(point: FailPoint) -> &'static [(u32, bool)] {
+    // It is put out, and forgotten.
+    if point == FailPoint::OsdChanged {
+        return &[(0, false), (1, false)];
     }
+    if point == FailPoint::OsdStopped { &[(0, false)] } else { &[(0, true)] }
 }
 
 /// A store with one monitor, and what it is to have.

@@ -299,7 +299,7 @@ pub(super) fn statuses(routes: Routes) -> Routes {
                 Get,
                 paths::FAILURES,
                 RequiredAccess::get(ObjectKind::Node),
-                "List failed statuses, silent statuses and unreachable nodes",
+                "List failed and silent statuses, failing services and parts of ensembles, and unreachable nodes",
             ),
             failures::list,
         )
@@ -321,6 +321,11 @@ pub(super) fn statuses(routes: Routes) -> Routes {
             ),
             logs::get,
         )
+}
+
+/// What processes on nodes write.
+pub(super) fn output(routes: Routes) -> Routes {
+    routes
         .add::<Empty, ProcessLog, _, _>(
             route(
                 Get,

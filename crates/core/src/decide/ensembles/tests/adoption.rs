@@ -117,12 +117,11 @@ fn foreign_acts() -> impl Strategy<Value = Vec<Act>> {
         1 => Just(ForeignAct::AddByHand),
         3 => Just(ForeignAct::Ask),
     ];
-    let foreign =
-        prop::collection::vec((of, 0_usize..4).prop_map(|(act, which)| Act::Foreign(act, which)), 0..20);
-    (acts(), foreign, any::<u64>()).prop_map(|(mut acts, foreign, seed)| {
-        for (index, act) in foreign.into_iter().enumerate() {
-            let at = seed.rotate_left(index as u32 * 5) as usize % (acts.len() + 1);
-            acts.insert(at, act);
+    let of = (of, 0_usize..4, any::<prop::sample::Index>());
+    (acts(), prop::collection::vec(of, 0..20)).prop_map(|(mut acts, foreign)| {
+        for (act, which, at) in foreign {
+            let at = at.index(acts.len() + 1);
+            acts.insert(at, Act::Foreign(act, which));
         }
         acts
     })

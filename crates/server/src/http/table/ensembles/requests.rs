@@ -40,7 +40,7 @@ pub(super) fn requests(routes: Routes) -> Routes {
         route(
             Post,
             paths::ENSEMBLE_REMOVE_FOREIGN_MEMBER,
-            replace.clone(),
+            replace,
             "Remove a member of the store of an ensemble that something else runs, or withdraw that",
         ),
         handlers::remove_foreign_member,
