@@ -190,3 +190,20 @@ pub(crate) struct NodeLogs {
     #[arg(long, value_parser = ["configure", "validate"], hide_possible_values = true)]
     pub(crate) category: Option<String>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_of_an_entity_or_of_a_part_of_an_ensemble() {
+        let of = |osd, manager| LogOf::Ensemble(EnsembleLog { ensemble: "disks".to_owned(), osd, manager });
+        assert_eq!(process("web").unwrap(), LogOf::Entity("web".to_owned()));
+        assert_eq!(process("ensemble/disks").unwrap(), of(None, false));
+        assert_eq!(process("ensemble/disks/osd-3").unwrap(), of(Some(3), false));
+        assert_eq!(process("ensemble/disks/mgr").unwrap(), of(None, true));
+        for bad in ["ensemble/disks/osd-x", "ensemble/disks/3", "ensemble/disks/mgr/1"] {
+            assert!(process(bad).is_err(), "{bad}");
+        }
+    }
+}

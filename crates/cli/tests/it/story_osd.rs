@@ -243,6 +243,10 @@ async fn a_host_that_is_cut_off_keeps_its_osd(site: &Site) {
     assert!(osds_then.iter().all(|osd| osd.state == OsdPhase::In), "{osds_then:?}");
     let said = why(place);
     assert!(said.contains("its node is unreachable for"), "{said}");
+    let status = done(place, &["status"]);
+    assert!(status.contains("ensemble   disks: ") && status.contains("3 of 4 OSDs work"), "{status}");
+    let failed = text(&place.run(&["get-failures"]).stdout);
+    assert!(!failed.contains("ensemble/disks"), "silence is no failure: {failed}");
     site.hosts.cable(4, true).unwrap();
     osds(place, "it serves again", |osds| serving(osds) == 4).await;
 }
@@ -291,6 +295,10 @@ async fn empty_devices_become_osds_capacity_follows_them_and_one_that_is_removed
     }
     let mounted = said.lines().find(|line| line.starts_with("device mounted is not taken")).unwrap();
     assert!(mounted.contains("a file system that is mounted at") && mounted.contains("ext4"), "{mounted}");
+    let booted = done(place, &["node", "logs", "disk-1", "ensemble/disks/osd-1"]);
+    assert!(booted.contains("osd.0"), "{booted}");
+    let none = place.run(&["node", "logs", "disk-1", "ensemble/disks/osd-9"]);
+    assert!(text(&none.stderr).contains("no OSD 9 of ensemble disks was started"), "{none:?}");
     let written = site.put();
     osds_outlive_their_agents(&mut site).await;
     capacity_grows(&site).await;

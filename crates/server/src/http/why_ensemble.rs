@@ -2,6 +2,7 @@
 
 use bellwether_api::v1::ensemble::status::{EnsembleStatus, RefusedDevice};
 use bellwether_core::access::ObjectKind;
+use bellwether_core::decide::ensembles::failing::said;
 use bellwether_core::decide::ensembles::foreign;
 use bellwether_core::decide::ensembles::osds::explain;
 use bellwether_core::decide::ensembles::passwords;
@@ -125,9 +126,7 @@ fn complaint(fleet: &Fleet, members: &EnsembleMembers, number: MemberNumber, now
         return format!("; its node is unreachable for {}", now.since(presence.since).brief());
     }
     let Some(known) = reported(fleet, members, number) else { return String::new() };
-    let own = format!("ensemble {}: member {number} ", members.ensemble);
-    let said = &known.report.reason;
-    match said.strip_prefix(&own).unwrap_or(said) {
+    match said(members, number, &known.report) {
         "" => String::new(),
         // What keeps it from a change is not as old as its state.
         said if known.report.state == MemberState::Working => format!("; it {said}"),

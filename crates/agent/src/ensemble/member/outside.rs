@@ -62,7 +62,22 @@ impl MemberTask {
         let membership = &read.membership;
         self.outside = Some(membership.clone());
         let step = order.change.as_ref().map_or(ChangeStep::Done, |change| change::next(change, membership));
-        match &step {
+        self.heed(&step);
+        let hindered = self.hindered.as_ref().map(|hindered| told(&self.ensemble, order.number, hindered));
+        self.told(order, state, hindered.unwrap_or(reason), None);
+        if let ChangeStep::Done | ChangeStep::Removed(_) | ChangeStep::Wait(_) = &step {
+            return self.wait(LOOK).await;
+        }
+        let made = read.make(&step).await;
+        fail::pass(FailPoint::MemberChanged);
+        let is_made = made.is_ok();
+        self.hindered = made.err().map(|error| format!("cannot {error}"));
+        self.wait(if is_made { SOON } else { LOOK }).await;
+    }
+
+    /// What is to be told of a change: that it was made, or why it waits.
+    pub(super) fn heed(&mut self, step: &ChangeStep) {
+        match step {
             ChangeStep::Done => self.hindered = None,
             ChangeStep::Removed(number) => {
                 self.removed = Some(*number);
@@ -75,16 +90,6 @@ impl MemberTask {
             | ChangeStep::TakeLead(..)
             | ChangeStep::Remove(_) => {}
         }
-        let hindered = self.hindered.as_ref().map(|hindered| told(&self.ensemble, order.number, hindered));
-        self.told(order, state, hindered.unwrap_or(reason), None);
-        if let ChangeStep::Done | ChangeStep::Removed(_) | ChangeStep::Wait(_) = &step {
-            return self.wait(LOOK).await;
-        }
-        let made = read.make(&step).await;
-        fail::pass(FailPoint::MemberChanged);
-        let is_made = made.is_ok();
-        self.hindered = made.err().map(|error| format!("cannot {error}"));
-        self.wait(if is_made { SOON } else { LOOK }).await;
     }
 
     /// Makes one step of a change from within the store.

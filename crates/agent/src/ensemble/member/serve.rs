@@ -54,19 +54,7 @@ impl MemberTask {
         }
         let step =
             order.change.as_ref().map_or(ChangeStep::Done, |ordered| change::next(ordered, &membership));
-        match &step {
-            ChangeStep::Done => self.hindered = None,
-            ChangeStep::Removed(number) => {
-                self.removed = Some(*number);
-                self.hindered = None;
-            }
-            ChangeStep::Wait(reason) => self.hindered = Some(reason.clone()),
-            ChangeStep::Add(_)
-            | ChangeStep::Promote(_)
-            | ChangeStep::Transfer(_)
-            | ChangeStep::TakeLead(..)
-            | ChangeStep::Remove(_) => {}
-        }
+        self.heed(&step);
         let told = self.alarm.clone().or_else(|| self.hindered.clone()).or_else(|| self.not_restarted(order));
         let reason = told.unwrap_or(reason);
         self.report(order, state, &reason, Some(membership));

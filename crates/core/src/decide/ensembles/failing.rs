@@ -1,12 +1,13 @@
 //! What does not work of ensembles: members and OSDs that are to, as far as is known of them.
 
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::osds::known::known;
 use super::plan::{MemberHealth, health, reported};
 use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
-use crate::records::member::MemberState;
+use crate::records::member::{MemberReport, MemberState};
 use crate::records::osd::OsdPhase;
 use crate::words::counter::MemberNumber;
 use crate::words::name::NodeName;
@@ -48,6 +49,13 @@ pub struct EnsembleCounts {
     pub working_osds: usize,
 }
 
+/// What a node says of its member, in words that fit after "member 1 " and "it ".
+#[must_use]
+pub fn said<'a>(members: &EnsembleMembers, number: MemberNumber, report: &'a MemberReport) -> &'a str {
+    let own = format!("ensemble {}: member {number} ", members.ensemble);
+    report.reason.strip_prefix(&own).unwrap_or(&report.reason)
+}
+
 /// What does not work of an ensemble on nodes that are heard of. Of what is on others, nothing is known.
 #[must_use]
 pub fn failing(fleet: &Fleet, members: &EnsembleMembers) -> Vec<FailingPart> {
@@ -59,7 +67,7 @@ pub fn failing(fleet: &Fleet, members: &EnsembleMembers) -> Vec<FailingPart> {
             part: EnsemblePart::Member(*number),
             node: member.node.clone(),
             since: reported(fleet, members, *number).map_or(member.since, |known| known.since),
-            reason: report.reason.clone(),
+            reason: said(members, *number, report).to_string(),
         })
     });
     let osds = known(fleet, members).into_iter().filter_map(|known| {

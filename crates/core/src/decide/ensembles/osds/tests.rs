@@ -6,11 +6,14 @@ use std::vec::Vec;
 
 use proptest::prelude::*;
 
-use self::site::{NODES, NOW, Site, disk};
-use super::explain::{lines, refused};
+use self::site::{NODES, NOW, Site, disk, node};
+use super::explain::{lines, of_node, refused};
+use super::known::known;
+use crate::decide::ensembles::failing::{EnsemblePart, counts, failing};
 use crate::decide::ensembles::plan::plan;
 use crate::records::ensemble::{CephSettings, EnsembleService};
 use crate::records::key::Record;
+use crate::records::node::PresenceState;
 use crate::records::osd::{Osd, OsdPhase, SafeToRemove};
 use crate::words::counter::MemberNumber;
 
@@ -26,6 +29,34 @@ fn each_device_becomes_an_osd_and_one_with_data_does_not() {
     assert_eq!(reasons, ["it is not free: ext4 (/dev/sdb on node n-3)"]);
     let said = lines(site.fleet(), &site.ensemble, &members, NOW).join("\n");
     assert!(said.contains("OSD 1 (osd.0) with device disk-1 on node n-1 is in"), "{said}");
+}
+
+#[test]
+fn an_osd_is_believed_by_what_is_known_now_and_silence_is_no_failure() {
+    let mut site = Site::new();
+    site.settle();
+    let up = |site: &Site| -> Vec<Option<bool>> {
+        known(site.fleet(), &site.members()).iter().map(|known| known.is_up()).collect()
+    };
+    assert_eq!(up(&site), [Some(true); 4]);
+    assert_eq!(failing(site.fleet(), &site.members()), []);
+    // Its node knows before the store does.
+    site.broken.insert(2);
+    let members = site.members();
+    site.report(2, &members);
+    assert_eq!(up(&site), [Some(true), Some(false), Some(true), Some(true)]);
+    let failed = failing(site.fleet(), &members);
+    assert!(failed.len() == 1 && failed[0].part == EnsemblePart::Osd(MemberNumber::new(2)), "{failed:?}");
+    assert_eq!((counts(site.fleet(), &members).osds, counts(site.fleet(), &members).working_osds), (4, 3));
+    // What the store said of one before nobody heard of its node is old.
+    site.broken.clear();
+    site.report(2, &members);
+    site.hear(2, PresenceState::Unreachable);
+    assert_eq!(up(&site), [Some(true), None, Some(true), Some(true)]);
+    assert_eq!(failing(site.fleet(), &members), [], "it is not known to fail");
+    assert_eq!(counts(site.fleet(), &members).working_osds, 3);
+    let said = of_node(site.fleet(), &members, &node(2), NOW).concat();
+    assert!(said.contains("is in for") && said.contains("its node is unreachable for"), "{said}");
 }
 
 #[test]

@@ -121,8 +121,7 @@ impl Site {
     /// A node that is up, and whose agent runs members.
     pub(super) fn start(&mut self, number: u64) {
         self.put_node(number);
-        let presence = Presence { contact: PresenceState::Up, since: NOW, server: None };
-        self.put(Record::Presence(node(number), presence));
+        self.hear(number, PresenceState::Up);
         self.put(Record::Report(Report {
             node: node(number),
             received_at: NOW,
@@ -136,6 +135,11 @@ impl Site {
             statuses: BTreeMap::new(),
             deleted: BTreeMap::new(),
         }));
+    }
+
+    /// Whether a node is heard of.
+    pub(super) fn hear(&mut self, number: u64, contact: PresenceState) {
+        self.put(Record::Presence(node(number), Presence { contact, since: NOW, server: None }));
     }
 
     pub(super) fn put(&mut self, record: Record) {
