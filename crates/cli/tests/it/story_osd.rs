@@ -156,6 +156,17 @@ impl Site {
         std::fs::read(read).unwrap()
     }
 
+    /// The store finds nothing wrong with itself but how full the disk of this machine is.
+    async fn is_healthy(&self) {
+        wait_for("the store is healthy", async || {
+            let Some(said) = self.ceph("ceph", &["health", "-f", "json"]) else { return false };
+            let health: serde_json::Value = serde_json::from_str(&said).unwrap();
+            let checks = health.pointer("/checks").and_then(serde_json::Value::as_object).unwrap();
+            checks.keys().all(|check| check == "MON_DISK_LOW")
+        })
+        .await;
+    }
+
     /// The members, once three of them vote, and nothing is left to be done.
     async fn three_vote(&self, what: &str) -> Vec<EnsembleMember> {
         let client = self.place.client();
@@ -306,6 +317,7 @@ async fn empty_devices_become_osds_capacity_follows_them_and_one_that_is_removed
     a_host_that_is_cut_off_keeps_its_osd(&site).await;
     assert_eq!(site.get().await, written);
     a_lost_monitor_is_replaced(&site).await;
+    site.is_healthy().await;
     assert_eq!(site.get().await, written);
     one_is_removed(&site).await;
     assert_eq!(site.get().await, written);
