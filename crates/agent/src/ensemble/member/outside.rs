@@ -62,7 +62,7 @@ impl MemberTask {
         let membership = &read.membership;
         self.outside = Some(membership.clone());
         let step = order.change.as_ref().map_or(ChangeStep::Done, |change| change::next(change, membership));
-        self.heed(&step);
+        self.note_change(&step);
         let hindered = self.hindered.as_ref().map(|hindered| told(&self.ensemble, order.number, hindered));
         self.told(order, state, hindered.unwrap_or(reason), None);
         if let ChangeStep::Done | ChangeStep::Removed(_) | ChangeStep::Wait(_) = &step {
@@ -76,7 +76,7 @@ impl MemberTask {
     }
 
     /// What is to be told of a change: that it was made, or why it waits.
-    pub(super) fn heed(&mut self, step: &ChangeStep) {
+    pub(super) fn note_change(&mut self, step: &ChangeStep) {
         match step {
             ChangeStep::Done => self.hindered = None,
             ChangeStep::Removed(number) => {

@@ -54,7 +54,7 @@ impl MemberTask {
         }
         let step =
             order.change.as_ref().map_or(ChangeStep::Done, |ordered| change::next(ordered, &membership));
-        self.heed(&step);
+        self.note_change(&step);
         let told = self.alarm.clone().or_else(|| self.hindered.clone()).or_else(|| self.not_restarted(order));
         let reason = told.unwrap_or(reason);
         self.report(order, state, &reason, Some(membership));
