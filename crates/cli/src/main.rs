@@ -26,6 +26,10 @@ use bellwether_agent::{guard, limits, renderer};
 use commands::lock_guard;
 use exit::{CommandResult, Exit, Failure};
 
+/// Stack of each worker thread. Without optimisation, frames are large: an agent that asked an etcd deep within a change has overflowed the
+/// usual two MiB.
+const STACK_BYTES: usize = 8 << 20;
+
 fn main() -> ExitCode {
     // Before anything is set up: one runs beside each job and each command with a lock, and should be small.
     let mut words = std::env::args_os().skip(1);
@@ -59,7 +63,8 @@ fn main() -> ExitCode {
     if let Err(error) = bellwether_rt::fail::arm(&args::fail_points_in_environment()) {
         return exit::code(Err(Failure::usage(error.to_string())));
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK_BYTES).enable_all().build();
     let ended = match runtime {
         Ok(runtime) => runtime.block_on(run(args, &matches)),
         Err(error) => Err(Failure::ours(format!("start the runtime: {error}"))),

@@ -235,6 +235,8 @@ mod tests {
             "handover.",
             "job.",
             "member.",
+            "osd.",
+            "snapshot.",
         ];
         for name in names {
             assert!(areas.iter().any(|area| name.starts_with(area)), "{name} is in none of {areas:?}");

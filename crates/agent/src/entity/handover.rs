@@ -59,7 +59,8 @@ impl EntityTask {
         let token = self.context.tasks.token();
         // Dropping it changes nothing that is remembered: what was begun at the store ends within its own limit, and is asked for again.
         tokio::select! {
-            asked = self.context.handovers.before_change(probe, health) => Ok(asked),
+            // Boxed, as are its own parts: it is asked deep within the task of an entity, and asks through HTTP and TLS.
+            asked = Box::pin(self.context.handovers.before_change(probe, health)) => Ok(asked),
             () = self.superseded(version.as_str()) => Err(NextStep::Observe),
             () = token.cancelled() => Err(NextStep::Stop),
         }

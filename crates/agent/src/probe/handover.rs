@@ -42,10 +42,10 @@ impl Handovers {
     /// Why the change must not begin now, in one line.
     pub(crate) async fn before_change(&self, probe: &ProbeName, health: OwnHealth) -> Result<(), String> {
         let Some(task) = self.0.get(probe) else { return Ok(()) };
-        let store = within_limits(task.ask_observed().await);
+        let store = within_limits(Box::pin(task.ask_observed()).await);
         task.publish(store.clone());
         let step = match handover::next(probe, &store, health) {
-            HandoverStep::HandOver => task.hand_over(health).await,
+            HandoverStep::HandOver => Box::pin(task.hand_over(health)).await,
             HandoverStep::Start if store.state == StoreState::Up => task.keep_role(health).await,
             step @ (HandoverStep::Start | HandoverStep::Wait(_)) => step,
         };
