@@ -116,7 +116,10 @@ impl EnsembleSight<'_> {
             }
             QuorumStep::Rest | QuorumStep::Add(_) | QuorumStep::Remove(..) | QuorumStep::Wait(_) => false,
         };
-        let has_any = members.members.values().any(|member| member.phase == MemberPhase::Preparing);
+        // One on a node that was decommissioned will never read it.
+        let may_read =
+            |member: &Member| member.phase == MemberPhase::Preparing && self.nodes.contains_key(&member.node);
+        let has_any = members.members.values().any(may_read);
         if !is_due || has_any {
             return None;
         }
