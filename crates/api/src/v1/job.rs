@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bellwether_core::records::job as core;
+use bellwether_core::words::counter::AssignmentNumber;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -101,6 +102,9 @@ pub struct StoredJobs {
     /// Whether the ledger does not know jobs that it told of.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forgotten: bool,
+    /// The newest assignment of the run that failed on the node; absent if none did.
+    #[serde(default, skip_serializing_if = "crate::shape::is_zero")]
+    pub failed_for: u64,
 }
 
 /// What became of a job.
@@ -257,6 +261,7 @@ impl From<&core::NodeJobs> for StoredJobs {
             jobs: from.jobs.iter().map(Into::into).collect(),
             closed: from.closed,
             forgotten: from.forgotten,
+            failed_for: from.failed_for.get(),
         }
     }
 }
@@ -272,6 +277,7 @@ impl TryFrom<StoredJobs> for core::NodeJobs {
             jobs: jobs.collect::<Result<_, ShapeError>>().map_err(|error| error.within("jobs"))?,
             closed: from.closed,
             forgotten: from.forgotten,
+            failed_for: AssignmentNumber::new(from.failed_for),
         })
     }
 }

@@ -27,7 +27,8 @@ pub fn absorb(fleet: &Fleet, report: &Report, told: &BTreeMap<EntityName, Vec<Jo
     let runs = runs.into_iter().filter_map(|name| fleet.runs.get(name)).map(|kept| &*kept.value);
     runs.filter_map(|run| {
         let before = fleet.jobs.get(&(run.name.clone(), report.node.clone())).map(|kept| &*kept.value);
-        let after = next(fleet, (run, report), before, told.get(&run.name))?;
+        let mut after = next(fleet, (run, report), before, told.get(&run.name))?;
+        after.failed_for = after.failed_for.max(failed_for(report, &run.name));
         (Some(&after) != before).then(|| Write::put(Record::Jobs(after)))
     })
     .collect()
@@ -59,14 +60,16 @@ fn next(
         // What an agent with another ledger saw is not known to this one, and stays.
         false => NodeJobs { closed: false, forgotten: false, ..before.with_open_ones(JobState::Lost) },
     });
-    let (closed, forgotten) =
-        before.as_ref().map_or((false, false), |before| (before.closed, before.forgotten));
+    let (closed, forgotten, failed_for) =
+        before.as_ref().map_or((false, false, AssignmentNumber::ZERO), |before| {
+            (before.closed, before.forgotten, before.failed_for)
+        });
     let mut jobs: BTreeMap<u32, Job> = BTreeMap::new();
     jobs.extend(before.into_iter().flat_map(|before| before.jobs).map(|job| (job.index, job)));
     jobs.extend(told.iter().filter(is_of_run).map(|job| (job.index, job.clone())));
     let (name, node, ledger) = (run.name.clone(), report.node.clone(), report.ledger.clone());
     let jobs: Vec<Job> = jobs.into_values().collect();
-    (!jobs.is_empty()).then_some(NodeJobs { run: name, node, ledger, jobs, closed, forgotten })
+    (!jobs.is_empty()).then_some(NodeJobs { run: name, node, ledger, jobs, closed, forgotten, failed_for })
 }
 
 /// The jobs that are recorded for the ledger of the report, where those are lost that it does not know any more. `told` has all of the run
@@ -128,6 +131,12 @@ fn has_failed_for(report: &EntityReport, number: AssignmentNumber) -> bool {
     }
 }
 
+/// The assignment that failed, as a report says; zero if none did.
+fn failed_for(report: &Report, run: &EntityName) -> AssignmentNumber {
+    let answer = report.entities.get(run).filter(|answer| has_failed_for(answer, answer.answering));
+    answer.map_or(AssignmentNumber::ZERO, |answer| answer.answering)
+}
+
 /// Whether the node has accepted an order without the run, and has none of it any more.
 fn is_withdrawn(fleet: &Fleet, run: &EntityName, report: &Report) -> bool {
     let order = fleet.orders.get(&report.node).map(|kept| &kept.value);
@@ -178,6 +187,7 @@ pub fn dispatched(
             jobs: Vec::new(),
             closed: false,
             forgotten: false,
+            failed_for: AssignmentNumber::ZERO,
         },
     };
     if after.forgotten {
@@ -185,9 +195,11 @@ pub fn dispatched(
     }
     let order = fleet.orders.get(node).and_then(|kept| kept.value.content.entities.get(&run.name));
     let report = fleet.reports.get(node).and_then(|kept| kept.value.entities.get(&run.name));
-    // What it asked for has failed already, once that is reported.
+    // What it asked for has failed already, once that is reported, in whatever order reports arrive.
+    let failed_for = after.failed_for;
     let is_retried = order.is_some_and(|order| {
-        order.retry.is_some() && report.is_none_or(|report| !has_failed_for(report, order.number))
+        let has_failed = report.is_some_and(|report| has_failed_for(report, order.number));
+        order.retry.is_some() && failed_for < order.number && !has_failed
     });
     let task = usize::try_from(index).ok().and_then(|index| fleet.tasks_of(run, node).get(index));
     match (task, after.jobs.iter_mut().find(|job| job.index == index)) {

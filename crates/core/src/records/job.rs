@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::words::counter::AssignmentNumber;
 use crate::words::name::{EntityName, LedgerId, NodeName, TaskName};
 use crate::words::time::Timestamp;
 
@@ -29,6 +30,9 @@ pub struct NodeJobs {
     pub closed: bool,
     /// Whether the ledger does not know jobs that it told of: it was set back, or files of it were removed. Nothing of the run begins again.
     pub forgotten: bool,
+    /// The newest assignment of the run that failed on the node, as a report said; zero if none did. A person who asked for it before did not ask for
+    /// what failed under it.
+    pub failed_for: AssignmentNumber,
 }
 
 /// The execution of one task on one node. Times are by the agent's clock.

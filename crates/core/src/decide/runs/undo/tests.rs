@@ -54,6 +54,7 @@ fn begins(play: &mut RunPlay, name: &str) {
         jobs,
         closed: false,
         forgotten: false,
+        failed_for: Default::default(),
     };
     play.put(Record::Jobs(jobs));
 }
