@@ -1,7 +1,7 @@
 //! What Redis is started with, what it says of itself, and how it becomes the primary or follows another one. Each starts as a replica of an
 //! address at which nobody listens: it takes no writes, and gives no data away, before it was ordered to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::probe::answer::ProbeError;
 use crate::probe::redis::Info;
 use crate::probe::redis::handover::is_watched;
 use crate::probe::redis::roles::{self, is_connected, joined, upstream};
-use crate::probe::resp::Redis as Connection;
+use crate::probe::resp::{Redis as Connection, Reply};
 
 /// Longest time for one answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -157,7 +157,7 @@ impl Redis {
         let address = self.client().to_string();
         let mut connection = Connection::connect_with(&address, self.tls.as_ref()).await?;
         if let Some((user, password)) = self.access.as_ref().map(RedisAccess::own_login) {
-            match connection.call(&["AUTH", user, password]).await {
+            match connection.call(&["AUTH", &user, password]).await {
                 // One that was started without its users is open, and gets them.
                 Err(error) if error.to_string().contains("WRONGPASS") => {}
                 authenticated => drop(authenticated?),
@@ -223,10 +223,28 @@ impl Redis {
 
     /// Has it know these users from now on, without a restart. The error fits after "cannot ".
     pub(super) async fn take_access(&self, access: &RedisAccess) -> Result<(), String> {
+        let failed = |error| format!("have it take its users: {error}");
         for words in access.commands() {
-            self.run(&words).await.map_err(|error| format!("have it take its users: {error}"))?;
+            self.run(&words).await.map_err(failed)?;
         }
-        Ok(())
+        let surplus = access.surplus(&self.users().await.map_err(failed)?);
+        if surplus.is_empty() {
+            return Ok(());
+        }
+        let words: Vec<String> = ["ACL", "DELUSER"].map(str::to_owned).into_iter().chain(surplus).collect();
+        self.run(&words).await.map_err(failed)
+    }
+
+    /// The names of its users.
+    async fn users(&self) -> Result<BTreeSet<String>, String> {
+        let asked = async { self.connect().await?.call(&["ACL", "USERS"]).await };
+        let late = |_| Err(ProbeError::Unknown(format!("no answer within {}s", PATIENCE.as_secs())));
+        let reply = observed::timeout(PATIENCE, asked).await.unwrap_or_else(late);
+        let Reply::List(names) = reply.map_err(|error| error.to_string())? else {
+            return Err("the answer is no list of users".to_owned());
+        };
+        let text = |name| if let Reply::Text(name) = name { Some(name) } else { None };
+        Ok(names.into_iter().filter_map(text).collect())
     }
 
     async fn run(&self, words: &[String]) -> Result<(), String> {

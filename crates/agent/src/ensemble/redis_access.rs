@@ -1,21 +1,25 @@
-//! Who may use a Redis: the members and their agents by a user of their own, and clients by the default user, with passwords or without. What is
-//! kept of the passwords of clients are digests.
+//! Who may use a Redis: each member by a user of its own, its agent by that one too, and clients by the default user, with passwords or without. What
+//! is kept of the passwords of others are digests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use bellwether_core::local::member::MemberKey;
-use bellwether_core::records::member::PasswordVersions;
+use bellwether_core::records::member::{MemberOrder, PasswordVersions};
+use bellwether_core::words::counter::MemberNumber;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use crate::disk;
 
-/// The user by which members replicate, and their agents call them.
-const OWN_USER: &str = "bellwether";
+/// What the names of the users of members begin with; the number of the member follows.
+const USER_PREFIX: &str = "bellwether-";
+
+/// What another member may do: replicate, and hand over.
+const PEER: [&str; 4] = ["-@all", "+psync", "+replconf", "+ping"];
 
 /// What the default user may do where clients need passwords: everything but to administer the Redis, by which they could read the password of the
 /// members, or make users that outlive a change of the password.
@@ -27,8 +31,12 @@ const OPEN: [&str; 3] = ["~*", "&*", "+@all"];
 /// What a member needs to know its clients and the other members.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RedisAccess {
-    /// The password of the members.
-    pub(super) members: String,
+    /// The number of the member.
+    pub(super) number: u64,
+    /// The password by which its agent, and it itself at the other members, logs in.
+    pub(super) own: String,
+    /// The SHA-256 of the passwords of the other members, in hex, by their numbers.
+    pub(super) peers: BTreeMap<u64, String>,
     /// The passwords of clients, by secret; none if they need none.
     pub(super) clients: BTreeMap<String, ClientPassword>,
 }
@@ -89,37 +97,66 @@ impl RedisAccess {
         self.clients.iter().filter_map(of).collect()
     }
 
-    /// The name and the password of the members' own user.
-    pub(super) fn own_login(&self) -> (&'static str, &str) {
-        (OWN_USER, &self.members)
+    /// Who may use it as ordered: without the members that were removed since this was given.
+    pub(super) fn ordered(&self, order: &MemberOrder) -> Self {
+        let is_peer = |number: &u64| order.peers.contains(&MemberNumber::new(*number));
+        let peers = self.peers.iter().filter(|(number, _)| is_peer(number));
+        Self { peers: peers.map(|(number, sha256)| (*number, sha256.clone())).collect(), ..self.clone() }
+    }
+
+    /// Whether it has all that an order names.
+    pub(super) fn suffices(&self, order: &MemberOrder) -> bool {
+        self.versions() == order.passwords
+            && order.peers.iter().all(|number| self.peers.contains_key(&number.get()))
+    }
+
+    /// The name and the password of the own user.
+    pub(super) fn own_login(&self) -> (String, &str) {
+        (user_of(self.number), &self.own)
     }
 
     /// The commands that have a Redis that runs take these users. The own one comes first: nothing that the members need is ever taken from them.
-    pub(super) fn commands(&self) -> [Vec<String>; 3] {
+    pub(super) fn commands(&self) -> Vec<Vec<String>> {
         let user = |name: &str, rules: Vec<String>| {
             ["ACL", "SETUSER", name].map(str::to_owned).into_iter().chain(rules).collect()
         };
-        let own = ["on", "resetpass"].map(str::to_owned).into_iter().chain(self.own_rules());
-        let login = ["CONFIG", "SET", "masteruser", OWN_USER, "masterauth", &self.members];
-        [
-            user(OWN_USER, own.collect()),
-            login.map(str::to_owned).into(),
-            user("default", self.default_rules(&["on", "resetpass"])),
-        ]
+        let own = user_of(self.number);
+        let login = ["CONFIG", "SET", "masteruser", &own, "masterauth", &self.own].map(str::to_owned);
+        let peer = |(number, sha256): (&u64, &String)| {
+            user(&user_of(*number), peer_rules(&["on", "resetpass"], sha256))
+        };
+        let members = [user(&own, self.own_rules(&["on", "resetpass"])), login.into()];
+        let peers = self.peers.iter().map(peer);
+        let default = user("default", self.default_rules(&["on", "resetpass"]));
+        members.into_iter().chain(peers).chain([default]).collect()
+    }
+
+    /// The users that a Redis is not to have: those of members that were removed. Whoever is connected as one of them is disconnected.
+    pub(super) fn surplus(&self, users: &BTreeSet<String>) -> Vec<String> {
+        let numbers = self.peers.keys().chain([&self.number]);
+        let wanted: BTreeSet<String> = numbers.map(|number| user_of(*number)).collect();
+        let is_of_member = |user: &&String| user.starts_with(USER_PREFIX);
+        users.difference(&wanted).filter(is_of_member).cloned().collect()
     }
 
     /// The settings with which a Redis begins.
     fn settings(&self) -> String {
-        let (own, clients) = (self.own_rules().join(" "), self.default_rules(&["on"]).join(" "));
+        let (own, clients) = (self.own_rules(&["on"]).join(" "), self.default_rules(&["on"]).join(" "));
+        let name = user_of(self.number);
+        let peer = |(number, sha256): (&u64, &String)| {
+            format!("user {} {}\n", user_of(*number), peer_rules(&["on"], sha256).join(" "))
+        };
+        let peers: String = self.peers.iter().map(peer).collect();
         format!(
-            "user default {clients}\nuser {OWN_USER} on {own}\nmasteruser {OWN_USER}\nmasterauth {}\n",
-            self.members
+            "user default {clients}\nuser {name} {own}\n{peers}masteruser {name}\nmasterauth {}\n",
+            self.own
         )
     }
 
-    fn own_rules(&self) -> Vec<String> {
-        let digest: String = Sha256::digest(&self.members).iter().map(|byte| format!("{byte:02x}")).collect();
-        std::iter::once(format!("#{digest}")).chain(OPEN.map(str::to_owned)).collect()
+    fn own_rules(&self, first: &[&str]) -> Vec<String> {
+        let digest: String = Sha256::digest(&self.own).iter().map(|byte| format!("{byte:02x}")).collect();
+        let first = first.iter().copied().map(str::to_owned);
+        first.chain([format!("#{digest}")]).chain(OPEN.map(str::to_owned)).collect()
     }
 
     fn default_rules(&self, first: &[&str]) -> Vec<String> {
@@ -132,6 +169,16 @@ impl RedisAccess {
             }
         }
     }
+}
+
+/// The name of the user of a member.
+fn user_of(number: u64) -> String {
+    format!("{USER_PREFIX}{number}")
+}
+
+fn peer_rules(first: &[&str], sha256: &str) -> Vec<String> {
+    let first = first.iter().copied().map(str::to_owned);
+    first.chain([format!("#{sha256}")]).chain(PEER.map(str::to_owned)).collect()
 }
 
 /// The files within the directory of a member, readable by its owner alone.
@@ -173,23 +220,30 @@ mod tests {
         let clients = clients.iter().map(|(name, sha256)| {
             (name.to_string(), ClientPassword { version: "1-a".to_owned(), sha256: sha256.to_string() })
         });
-        RedisAccess { members: "foo".to_owned(), clients: clients.collect() }
+        let peers = [(2, "33".to_owned())].into();
+        RedisAccess { number: 1, own: "foo".to_owned(), peers, clients: clients.collect() }
     }
 
     #[test]
     fn clients_with_passwords_do_not_administer_and_the_members_are_never_shut_out() {
         let both = access(&[("a", "11"), ("b", "22")]);
-        let [own, login, default] = both.commands().map(|words| words.join(" "));
+        let commands: Vec<String> = both.commands().iter().map(|words| words.join(" ")).collect();
+        let [own, login, peer, default] = commands.as_slice() else { panic!("{commands:?}") };
         let digest = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae";
-        assert_eq!(own, format!("ACL SETUSER bellwether on resetpass #{digest} ~* &* +@all"));
-        assert_eq!(login, "CONFIG SET masteruser bellwether masterauth foo");
+        assert_eq!(*own, format!("ACL SETUSER bellwether-1 on resetpass #{digest} ~* &* +@all"));
+        assert_eq!(login, "CONFIG SET masteruser bellwether-1 masterauth foo");
+        assert_eq!(peer, "ACL SETUSER bellwether-2 on resetpass #33 -@all +psync +replconf +ping");
         assert!(
             default.starts_with("ACL SETUSER default on resetpass #11 #22 ~* &* +@all -@admin "),
             "{default}"
         );
         let open = access(&[]);
-        assert!(open.commands()[2].join(" ").ends_with("default on resetpass nopass ~* &* +@all"));
-        assert!(open.settings().starts_with("user default on nopass ~* &* +@all\nuser bellwether on #"));
+        assert!(open.commands()[3].join(" ").ends_with("default on resetpass nopass ~* &* +@all"));
+        assert!(open.settings().starts_with("user default on nopass ~* &* +@all\nuser bellwether-1 on #"));
+        assert!(open.settings().contains("\nuser bellwether-2 on #33 -@all +psync +replconf +ping\n"));
+        let users = ["bellwether-1", "bellwether-2", "bellwether-3", "bellwether-22", "default", "mine"];
+        let surplus = open.surplus(&users.map(str::to_owned).into());
+        assert_eq!(surplus, ["bellwether-22", "bellwether-3"]);
         assert!(!format!("{both:?}").contains("foo"));
     }
 

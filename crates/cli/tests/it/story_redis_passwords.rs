@@ -51,7 +51,7 @@ fn kept(place: &Setup, member: &EnsembleMember, file: &str) -> String {
 /// The login of the members themselves.
 fn own(place: &Setup, member: &EnsembleMember) -> String {
     let kept: Value = serde_json::from_str(&kept(place, member, "access.json")).unwrap();
-    format!("bellwether {}", kept.pointer("/members").and_then(Value::as_str).unwrap())
+    format!("bellwether-{} {}", member.number, kept.pointer("/own").and_then(Value::as_str).unwrap())
 }
 
 /// All members serve, and take the passwords that are ordered.
@@ -94,13 +94,15 @@ async fn are_guarded(place: &Setup, members: &[EnsembleMember], good: &[&str], b
         assert!(good.iter().chain(bad).all(|password| !users.contains(password)), "{users}");
         let mut redis = RedisClient::connect(address(member)).unwrap();
         assert_eq!(redis.ask(&format!("AUTH {own}")).unwrap(), "+OK");
-        assert_eq!(redis.ask("ACL LIST").unwrap(), "*2", "two users, and no others");
-        let listed = format!("{}\n{}", redis.ask("ECHO x").unwrap(), redis.ask("ECHO x").unwrap());
+        let users = format!("*{}", members.len() + 1);
+        assert_eq!(redis.ask("ACL LIST").unwrap(), users, "one for each member, and that of clients");
+        let all = (0..=members.len()).map(|_| redis.ask("ECHO x").unwrap());
+        let listed: String = all.collect::<Vec<_>>().join("\n");
         for password in clients.values() {
             let digest = password.pointer("/sha256").and_then(Value::as_str).unwrap();
             assert!(listed.contains(&format!("#{digest}")), "{listed}");
         }
-        assert!(listed.contains("user bellwether on #") && !listed.contains("nopass"), "{listed}");
+        assert!(listed.contains("user bellwether-1 on #") && !listed.contains("nopass"), "{listed}");
         let pid = programs(member_port(member), member).concat();
         let argv = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         assert!(!argv.contains(own.split(' ').next_back().unwrap()), "{argv}");

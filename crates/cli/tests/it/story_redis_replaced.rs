@@ -1,5 +1,5 @@
 //! Members of a real Redis are replaced on request under a client that counts what a replica had: a replica leaves once another one has the data, the primary
-//! hands over first, and one that does not work leaves sooner than by itself.
+//! hands over first, and one that does not work leaves sooner than by itself. One whose agent is dead and whose node is decommissioned replicates no longer.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use bellwether_api::v1::ensemble::members::EnsembleMember;
 use bellwether_api::v1::ensemble::replication::MemberRole;
 
 use crate::place::{Setup, code, done, free_ports, text, wait_for};
+use crate::redis_client::RedisClient;
 use crate::story_redis_ensemble::{Writer, complete, installed, primary, programs, spec};
 
 fn address(member: &EnsembleMember) -> String {
@@ -84,4 +85,32 @@ async fn members_of_a_redis_are_replaced_on_request_without_losing_what_a_replic
     assert!(code(&refused) != 0 && told.contains("no other node may have a member in its place"), "{told}");
     let service = place.client().service("default", "cache", None, Duration::ZERO).await.unwrap();
     assert_eq!(service.instances.len(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_of_a_decommissioned_node_gets_no_more_writes_though_its_redis_lives_and_no_agent_tells_it()
+{
+    let mut place = installed().await;
+    let [port] = free_ports();
+    place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
+    let first = complete(&place, 3).await;
+    let gone = first.iter().find(|member| member.role == Some(MemberRole::Replica)).unwrap();
+    place.kill_agent(&gone.node);
+    wait_for("its node is unreachable", async || {
+        done(&place, &["node", "get", &gone.node]).contains("unreachable")
+    })
+    .await;
+    let replication = |member: &EnsembleMember| {
+        let connected = RedisClient::connect(address(member)).ok();
+        connected.and_then(|mut redis| redis.ask("INFO replication").ok()).unwrap_or_default()
+    };
+    assert!(replication(gone).contains("master_link_status:up"), "its Redis goes on without its agent");
+    done(&place, &["node", "decommission", &gone.node, "--yes"]);
+    let left = without(&place, gone.number, 3).await;
+    wait_for("it is disconnected, and the others are not", async || {
+        let counted = replication(&primary(&left)).contains("connected_slaves:2");
+        counted && replication(gone).contains("master_link_status:down")
+    })
+    .await;
+    crate::story_redis_ensemble::kill(&programs(port, gone));
 }

@@ -2,7 +2,7 @@
 //! for something to be done with them; and by the operation that deletes the ensemble: then they all leave, and their record goes with the last
 //! of them.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -176,12 +176,22 @@ impl EnsembleMembers {
                 replication: self.replication(*number),
                 tells_position: self.lead.tells_position,
                 passwords: self.passwords.clone(),
+                peers: self.peers_of(*number),
                 snapshots: self.snapshots.order(*number, &member.node),
                 restart: self.requests.restart_of(*number),
                 osds: self.osds.of_reader(*number),
             };
             (&member.node, order)
         })
+    }
+
+    /// The other members that may replicate from one: those that were removed may not, whether they have heard of that or not.
+    #[must_use]
+    pub fn peers_of(&self, number: MemberNumber) -> BTreeSet<MemberNumber> {
+        let EnsembleService::Redis(_) = self.service else { return BTreeSet::new() };
+        let present =
+            self.members.iter().filter(|(_, member)| !matches!(member.phase, MemberPhase::Removed(_)));
+        present.map(|(other, _)| *other).filter(|other| *other != number).collect()
     }
 
     /// What each node is to do for the OSDs that it has.

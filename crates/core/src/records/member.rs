@@ -1,6 +1,6 @@
 //! Members of an ensemble on a node: what an order says of one, and what the node's agent reports of it.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -55,6 +55,8 @@ pub struct MemberOrder {
     pub tells_position: bool,
     /// The passwords of clients; none if clients need none.
     pub passwords: PasswordVersions,
+    /// The other members that may replicate from it, where there is a primary.
+    pub peers: BTreeSet<MemberNumber>,
     /// What the node does about snapshots of the ensemble's data.
     pub snapshots: SnapshotOrder,
     /// The restart that it makes, by the time at which it was asked for, unless it has made it; `None` if none.

@@ -1,6 +1,6 @@
 //! What a member needs to know its clients and the other members, which only a node gets that has one; and the secrets that are such passwords.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_api::v1::ensemble::passwords::{MemberPasswords, MemberPasswordsRequest, read};
 use bellwether_core::decide::ensembles::passwords::version;
@@ -33,7 +33,9 @@ pub fn give(
     (namespace, node, name): (&Namespace, &NodeName, &EnsembleName),
     request: MemberPasswordsRequest,
 ) -> Result<MemberPasswords, OpError> {
-    let MemberPasswordsRequest { number, identity, passwords } = request;
+    let MemberPasswordsRequest { number, identity, passwords, peers } = request;
+    let number = MemberNumber::new(number);
+    let peers: BTreeSet<MemberNumber> = peers.into_iter().map(MemberNumber::new).collect();
     let asked = read(passwords)?;
     let world = transactor.world();
     let missing = || OpError::NotFound(format!("members of ensemble {name}"));
@@ -46,7 +48,7 @@ pub fn give(
     if !matches!(members.service, EnsembleService::Redis(_)) {
         return Err(refused(format!("{} has none", members.service.title())));
     }
-    let member = members.members.get(&MemberNumber::new(number)).filter(|member| member.node == *node);
+    let member = members.members.get(&number).filter(|member| member.node == *node);
     let Some(member) = member.filter(|_| members.identity == identity) else {
         return Err(refused(format!("it is not on node {node}")));
     };
@@ -54,11 +56,15 @@ pub fn give(
         return Err(refused("it leaves".to_owned()));
     }
     // Its order may be older than the record, or this server not have the latest record yet: it asks again.
-    if asked != members.passwords {
+    if asked != members.passwords || peers != members.peers_of(number) {
         return Err(refused("others were ordered meanwhile; it asks again".to_owned()));
     }
+    let password_of =
+        |number| pki.redis_password(EnsembleId { namespace, name, identity: &identity }, number);
+    let digest = |number: MemberNumber| (number.get(), hash(password_of(number).as_bytes()));
     let mut given = MemberPasswords {
-        members: pki.redis_password(EnsembleId { namespace, name, identity: &identity }),
+        own: password_of(number),
+        peers: peers.into_iter().map(digest).collect(),
         clients: BTreeMap::new(),
     };
     for (secret, wanted) in &asked {

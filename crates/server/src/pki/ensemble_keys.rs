@@ -3,6 +3,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use bellwether_core::words::counter::MemberNumber;
 use ring::hmac;
 
 use super::Pki;
@@ -53,10 +54,11 @@ impl Pki {
         self.cephx_key(of, &format!("osd {uuid}"))
     }
 
-    /// The password by which the members of an ensemble of Redis and their agents know each other: the same on every server, each time.
+    /// The password by which a member of an ensemble of Redis logs in at the others, and its agent at it: the same on every server, each time.
     #[must_use]
-    pub fn redis_password(&self, of: EnsembleId<'_>) -> String {
-        let label = format!("bellwether ensemble redis 1\nmembers\n{}\n{}", of.namespace, of.identity);
+    pub fn redis_password(&self, of: EnsembleId<'_>, member: MemberNumber) -> String {
+        let label =
+            format!("bellwether ensemble redis 1\nmember {member}\n{}\n{}", of.namespace, of.identity);
         hex(hmac::sign(&self.derivation, label.as_bytes()).as_ref())
     }
 

@@ -34,8 +34,8 @@ impl MemberTask {
     }
 
     /// Writes the settings that a Redis is started with.
-    pub(super) async fn write_access(&self, key: &MemberKey) -> Result<(), String> {
-        let access = self.access.of(key).cloned();
+    pub(super) async fn write_access(&self, order: &MemberOrder) -> Result<(), String> {
+        let access = self.access.of(&MemberKey::of(order)).map(|access| access.ordered(order));
         let access = access.ok_or_else(|| "start it: it does not know its members yet".to_owned())?;
         let files = AccessFiles::within(&self.directory.path);
         self.on_disk("write its users", move || files.write_settings(&access)).await
@@ -53,7 +53,7 @@ impl MemberTask {
     /// Gives a Redis that runs the users that it is to have, if it has others. Nothing else waits for that.
     pub(super) async fn keep_access(&mut self, order: &MemberOrder, redis: &Redis) {
         let key = MemberKey::of(order);
-        if let Some(access) = self.access.of(&key).cloned()
+        if let Some(access) = self.access.of(&key).map(|access| access.ordered(order))
             && self.access.taken.as_ref() != Some(&access)
         {
             match redis.take_access(&access).await {
@@ -76,7 +76,7 @@ impl MemberTask {
     /// Asks the control plane, if it has others than are ordered. The error is that of the last time.
     async fn ask_access(&mut self, order: &MemberOrder) -> Result<(), String> {
         let key = MemberKey::of(order);
-        if self.access.of(&key).is_some_and(|access| access.versions() == order.passwords) {
+        if self.access.of(&key).is_some_and(|access| access.suffices(order)) {
             self.access.due = None;
             return Ok(());
         }
@@ -98,6 +98,7 @@ impl MemberTask {
             number: order.number.get(),
             identity: order.identity.clone(),
             passwords: versions.clone(),
+            peers: order.peers.iter().map(|number| number.get()).collect(),
         };
         let asked = self.context.control_plane.passwords(&self.ensemble, &request);
         let late = |_| Err(format!("no answer within {}s", PATIENCE.as_secs()));
@@ -108,7 +109,12 @@ impl MemberTask {
             let sha256 = sha256.ok_or_else(|| format!("use the answer: it lacks secret {name}"))?;
             Ok::<_, String>((name, ClientPassword { version, sha256 }))
         });
-        let access = RedisAccess { members: given.members, clients: clients.collect::<Result<_, _>>()? };
+        let access = RedisAccess {
+            number: order.number.get(),
+            own: given.own,
+            peers: given.peers,
+            clients: clients.collect::<Result<_, _>>()?,
+        };
         let (files, kept) = (AccessFiles::within(&self.directory.path), access.clone());
         // On disk before its program has it: a start between the two has the later one.
         self.on_disk("keep its passwords", move || files.keep(&kept)).await?;

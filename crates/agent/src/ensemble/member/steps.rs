@@ -164,7 +164,7 @@ impl MemberTask {
             self.make_monitor(ceph, (&key, with)).await?;
         }
         if let Software::Redis(_) = &software {
-            self.write_access(&key).await?;
+            self.write_access(order).await?;
         }
         let facts = CommandFacts { node, run, ..CommandFacts::default() };
         let tasks = &self.context.tasks;

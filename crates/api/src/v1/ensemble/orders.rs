@@ -1,6 +1,6 @@
 //! What an order says of a node's member of an ensemble.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_core::records::member as core;
 use bellwether_core::words::counter::MemberNumber;
@@ -81,6 +81,9 @@ pub struct MemberOrder {
     /// The passwords of clients, without their values: by secret, which of its values it is; absent if clients need none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub passwords: BTreeMap<String, String>,
+    /// Numbers of the other members that may replicate from it; absent where members vote.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub peers: BTreeSet<u64>,
     /// What the node does about snapshots of the ensemble's data.
     #[serde(default, skip_serializing_if = "SnapshotOrder::is_empty")]
     pub snapshots: SnapshotOrder,
@@ -130,6 +133,7 @@ impl From<&core::MemberOrder> for MemberOrder {
             replication: from.replication.as_ref().map(Into::into),
             tells_position: from.tells_position,
             passwords: passwords::shape(&from.passwords),
+            peers: from.peers.iter().map(|number| number.get()).collect(),
             snapshots: (&from.snapshots).into(),
             restart_ms: from.restart.map(Timestamp::as_millis),
             osds: from.osds.as_ref().map(Into::into),
@@ -159,6 +163,7 @@ impl TryFrom<MemberOrder> for core::MemberOrder {
             replication: from.replication.map(TryInto::try_into).transpose()?,
             tells_position: from.tells_position,
             passwords: passwords::read(from.passwords)?,
+            peers: from.peers.into_iter().map(MemberNumber::new).collect(),
             snapshots: from.snapshots.into(),
             restart: from.restart_ms.map(Timestamp::from_millis),
             osds: from.osds.map(Into::into),

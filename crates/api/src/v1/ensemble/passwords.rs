@@ -1,6 +1,6 @@
 //! The passwords of the clients of an ensemble. Only a node that has a member is given what it needs to check them, which is not the passwords themselves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_core::decide::ensembles::passwords::is_current;
 use bellwether_core::records::ensemble_members as core;
@@ -33,13 +33,19 @@ pub struct MemberPasswordsRequest {
     /// The passwords of clients in its order: by secret, which of its values it is.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub passwords: BTreeMap<String, String>,
+    /// Numbers of the other members in its order, which may replicate from it.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub peers: BTreeSet<u64>,
 }
 
 /// What a member needs to know its clients and the other members.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct MemberPasswords {
-    /// Password by which the members and their agents know each other. It is the same for all members, each time.
-    pub members: String,
+    /// Password by which its agent, and it itself at the other members, logs in. No other member has it; it is the same each time.
+    pub own: String,
+    /// The other members that were asked for: by number, the SHA-256 of the password by which each logs in, in hex.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub peers: BTreeMap<u64, String>,
     /// The passwords of clients that were asked for: by secret, the SHA-256 of its value, in hex.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub clients: BTreeMap<String, String>,

@@ -29,6 +29,7 @@ fn order(number: u64, task: MemberTask) -> MemberOrder {
         replication: None,
         passwords: BTreeMap::new(),
         tells_position: false,
+        peers: BTreeSet::new(),
         snapshots: SnapshotOrder::default(),
         restart: None,
         osds: None,

@@ -247,7 +247,9 @@ impl Machines {
         let host = &self.hosts[name];
         let of = host.follows.clone().filter(|_| host.is_running && !host.is_isolated)?;
         let source = &self.hosts[&of];
-        let gives = source.is_running && !source.is_isolated;
+        // Each knows those that its agent was told of, and no others.
+        let knows = |order: &MemberOrder| host.number.is_some_and(|number| order.peers.contains(&number));
+        let gives = source.is_running && !source.is_isolated && source.order.as_ref().is_some_and(knows);
         // A replica gives on what it gets, and one of nobody gives nothing.
         let has = source.is_primary || (source.follows.as_ref() != Some(name) && self.streams(&of).is_some());
         (gives && has).then_some(of)
@@ -278,15 +280,7 @@ impl Machines {
         if redis.min_replicas == 0 {
             return;
         }
-        // One that was removed while its agent was cut off, and is connected again before that is, is told to stop only then.
-        let is_member = |host: &Host| {
-            let member = host.number.and_then(|number| self.members.members.get(&number));
-            member.is_some_and(|member| !matches!(member.phase, MemberPhase::Removed(_)))
-        };
-        let replicas = self
-            .hosts
-            .iter()
-            .filter(|(name, host)| is_member(host) && self.streams(name).as_ref() == Some(of));
+        let replicas = self.hosts.iter().filter(|(name, _)| self.streams(name).as_ref() == Some(of));
         let replicas: Vec<&Vec<u64>> = replicas.map(|(_, host)| &host.log).collect();
         let has = |write: &u64| replicas.iter().filter(|log| log.contains(write)).count();
         let known: Vec<u64> =
