@@ -309,6 +309,7 @@ fn replication(info: &Info, scheme: &str, tells_position: bool) -> Option<Replic
         replicas: if is_primary { replicas(info).into_iter().map(url).collect() } else { Vec::new() },
         takes_over: false,
         run: info.get("run_id")?.to_owned(),
+        cannot_store: info.get("aof_last_write_status") == Some("err"),
         keys: (!is_primary && !streams).then(|| keys(info)),
     })
 }
@@ -371,6 +372,9 @@ mod tests {
         );
         assert_eq!(primary.replicas, ["redis://10.0.0.2:6379", "redis://10.0.0.3:6379"]);
         assert!(primary.is_primary && primary.offset.is_none() && primary.keys.is_none());
+        assert!(!primary.cannot_store);
+        let full = said("role:master\nmaster_replid:ab\naof_last_write_status:err\n", false);
+        assert!(full.cannot_store);
         assert_eq!(primary.former.as_deref(), Some("cd"));
     }
 

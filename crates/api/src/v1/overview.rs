@@ -91,6 +91,9 @@ pub struct ImpairedEnsemble {
     pub members: u64,
     /// Number of those of them that work.
     pub working: u64,
+    /// Number of members that there are to be.
+    #[serde(default)]
+    pub wanted: u64,
     /// Number of OSDs that have data; absent if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub osds: u64,

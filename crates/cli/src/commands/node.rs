@@ -1,6 +1,7 @@
 //! `node`: the machines of the fleet.
 
 mod facts;
+mod members;
 
 use super::lists;
 use bellwether_api::paths::{self, fill};
@@ -70,7 +71,9 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
                 context.show.changed(&format!("node {name}: unchanged, it is decommissioned"));
                 return Ok(Exit::Yes);
             }
-            confirm(&format!("decommission node {name} for good?"), consent)?;
+            let lost = members::lost(context, &name).await;
+            let lost: String = lost.into_iter().map(|line| line + "\n").collect();
+            confirm(&format!("{lost}decommission node {name} for good?"), consent)?;
             client.decommission_node(namespace, &name, &why.reason).await?;
             context.show.changed(&format!("node {name}: decommissioned"));
             context.show.note(

@@ -21,7 +21,7 @@ use crate::place::{Setup, code, done, free_ports, text, wait_for};
 use crate::redis_client::RedisClient;
 use crate::story_probes::start;
 
-const NODES: usize = 5;
+pub(crate) const NODES: usize = 5;
 
 fn address(number: usize) -> String {
     format!("127.0.34.{number}")
@@ -213,7 +213,7 @@ async fn an_agent_killed_alone_costs_nothing(
     .await;
     wait_for("its replicas say that they get data", async || {
         text(&place.run(&["why", "ensemble/cache"]).stdout)
-            .contains("still get data, although contact is lost")
+            .contains("still get data, although contact with the primary is lost")
     })
     .await;
     place.resume_agent(&before.node);

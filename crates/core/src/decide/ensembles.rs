@@ -18,6 +18,7 @@ pub mod reports;
 pub mod requests;
 mod restart;
 mod snapshots;
+pub mod strangers;
 pub mod verdict;
 
 use alloc::collections::BTreeMap;

@@ -294,7 +294,8 @@ impl MemberSight<'_> {
     fn lost(&self) -> String {
         let place = self.place;
         format!(
-            "is not started: its data are gone from {place}, and without them it would forget what it has acknowledged"
+            "is not started: its data are gone from {place}, and without them it would forget what it has acknowledged; or its first start \
+             failed before they were there, as on a full disk, which its output says"
         )
     }
 

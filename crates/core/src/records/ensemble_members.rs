@@ -185,13 +185,14 @@ impl EnsembleMembers {
         })
     }
 
-    /// The other members that may replicate from one: those that were removed may not, whether they have heard of that or not.
+    /// The other members that may replicate from one: those that were removed, or are cut off, may not, whether they have heard of that or not.
     #[must_use]
     pub fn peers_of(&self, number: MemberNumber) -> BTreeSet<MemberNumber> {
         let EnsembleService::Redis(_) = self.service else { return BTreeSet::new() };
         let present =
             self.members.iter().filter(|(_, member)| !matches!(member.phase, MemberPhase::Removed(_)));
-        present.map(|(other, _)| *other).filter(|other| *other != number).collect()
+        let present = present.map(|(other, _)| *other).filter(|other| *other != number);
+        present.filter(|other| !self.lead.cut.contains(other)).collect()
     }
 
     /// What each node is to do for the OSDs that it has.
@@ -335,7 +336,7 @@ impl RemovalReason {
     #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
-            Self::Dead => "it did not work for too long",
+            Self::Dead => "it did not work, or nobody heard of it, for too long",
             Self::Decommissioned => "its node was decommissioned",
             Self::NotCounted => "the store does not count it any more",
             Self::Surplus => "there are more members than are wanted",

@@ -207,6 +207,8 @@ pub struct Replication {
     pub takes_over: bool,
     /// Id of its process: one that is started anew has another.
     pub run: String,
+    /// Whether it cannot write to its disk: as a primary, it takes no writes.
+    pub cannot_store: bool,
     /// The number of its keys; `None` of a primary, and while data come to it.
     pub keys: Option<u64>,
 }

@@ -25,10 +25,14 @@ pub struct PrimaryRecord {
     pub handover: Option<MemberNumber>,
     /// Whether that one knows. Before, it would follow the former primary again once it has taken over.
     pub is_handover_known: bool,
+    /// Since when the primary takes no writes because it cannot write to its disk; `None` if it takes them.
+    pub blocked_since: Option<Timestamp>,
     /// By replica: the member that it was ordered to follow. One that is absent follows nobody.
     pub follows: BTreeMap<MemberNumber, MemberNumber>,
     /// The members that were seen with all data of a primary.
     pub had_data: BTreeSet<MemberNumber>,
+    /// The members that the others let in no more, before they are removed: their agents are silent, and they still get data.
+    pub cut: BTreeSet<MemberNumber>,
     /// Whether the primary does not work, and none may take over before something changes.
     pub is_held: bool,
     /// Whether its members tell of their positions: one of them leaves once others have what it has.

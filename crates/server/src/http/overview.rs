@@ -9,6 +9,7 @@ use bellwether_core::access::ObjectKind;
 use bellwether_core::decide::ensembles::failing::counts;
 use bellwether_core::decide::reactions::is_limited;
 use bellwether_core::decide::sinks::{stuck_since, waits_for};
+use bellwether_core::records::ensemble::EnsembleSize;
 use bellwether_core::records::reaction::ConditionSubject;
 use bellwether_core::rollout::board::Board;
 use bellwether_core::words::name::EntityName;
@@ -111,15 +112,23 @@ fn first_not_runnable(fleet: &Fleet, readable: &Readable) -> Option<String> {
 
 /// The ensembles of which not all works.
 fn impaired(fleet: &Fleet, readable: &Readable) -> Vec<ImpairedEnsemble> {
-    let all = fleet.ensembles.keys().filter_map(|name| Some((name, fleet.ensemble_members.get(name)?)));
-    let seen = all.filter(|(name, _)| readable.has_object(ObjectKind::Ensemble, name.as_str()));
+    let seen =
+        fleet.ensembles.iter().filter(|(name, _)| readable.has_object(ObjectKind::Ensemble, name.as_str()));
     let impaired = seen.filter_map(|(name, kept)| {
-        let counts = counts(fleet, &kept.value);
-        let is_well = counts.members == counts.working && counts.osds == counts.working_osds;
+        let members = fleet.ensemble_members.get(name);
+        let counts = members.map(|members| counts(fleet, &members.value)).unwrap_or_default();
+        let wanted = match kept.value.size {
+            EnsembleSize::Number(wanted) => wanted as usize,
+            // As many as the nodes make sensible.
+            EnsembleSize::Quorum => counts.members.max(1),
+        };
+        let is_complete = wanted <= counts.members && counts.members == counts.working;
+        let is_well = is_complete && counts.osds == counts.working_osds;
         (!is_well).then(|| ImpairedEnsemble {
             ensemble: name.to_string(),
             members: counts.members as u64,
             working: counts.working as u64,
+            wanted: wanted as u64,
             osds: counts.osds as u64,
             working_osds: counts.working_osds as u64,
         })

@@ -8,6 +8,7 @@ use bellwether_core::decide::ensembles::osds::explain;
 use bellwether_core::decide::ensembles::passwords;
 use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep, plan, reported};
 use bellwether_core::decide::ensembles::requests;
+use bellwether_core::decide::ensembles::strangers;
 use bellwether_core::records::ensemble::{Ensemble, EnsembleSize};
 use bellwether_core::records::ensemble_members::EnsembleMembers;
 use bellwether_core::records::member::MemberState;
@@ -44,6 +45,7 @@ pub(super) fn ensemble(
     let mut lines = vec![sizes(fleet, &kept.value, members, &plan)];
     lines.extend(members.into_iter().flat_map(|members| each(fleet, members, now)));
     lines.extend(members.into_iter().flat_map(|members| foreign::lines(members, now)));
+    lines.extend(members.into_iter().flat_map(|members| strangers::lines(fleet, members)));
     lines.extend(members.into_iter().flat_map(lead));
     let report = |members| move |number| reported(fleet, members, number).map(|known| &known.report);
     lines.extend(members.into_iter().flat_map(|members| passwords::lines(members, report(members))));

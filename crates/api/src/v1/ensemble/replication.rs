@@ -79,6 +79,9 @@ pub struct Replication {
     pub takes_over: bool,
     /// Id of its process: one that is started anew has another.
     pub run: String,
+    /// Whether it cannot write to its disk: as a primary, it takes no writes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cannot_store: bool,
     /// The number of its keys; absent of a primary, and while data come to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<u64>,
@@ -111,12 +114,18 @@ pub struct StoredPrimary {
     /// Whether that one knows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_handover_known: bool,
+    /// Since when the primary takes no writes because it cannot write to its disk, in milliseconds since the Unix epoch, by the server's clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked_since_ms: Option<u64>,
     /// The replicas that were ordered to follow a member.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub follows: Vec<StoredFollower>,
     /// Numbers of the members that were seen with all data of a primary.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub had_data: Vec<u64>,
+    /// Numbers of the members that the others let in no more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cut: Vec<u64>,
     /// Whether the primary does not work, and none may take over before something changes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_held: bool,
@@ -185,6 +194,7 @@ impl From<&core::Replication> for Replication {
             replicas: from.replicas.clone(),
             takes_over: from.takes_over,
             run: from.run.clone(),
+            cannot_store: from.cannot_store,
             keys: from.keys,
         }
     }
@@ -203,6 +213,7 @@ impl From<Replication> for core::Replication {
             replicas: from.replicas,
             takes_over: from.takes_over,
             run: from.run,
+            cannot_store: from.cannot_store,
             keys: from.keys,
         }
     }
@@ -224,12 +235,14 @@ impl StoredPrimary {
             failed_over_ms: from.failed_over.map(Timestamp::as_millis),
             handover: from.handover.map(MemberNumber::get),
             is_handover_known: from.is_handover_known,
+            blocked_since_ms: from.blocked_since.map(Timestamp::as_millis),
             follows: from
                 .follows
                 .iter()
                 .map(|(number, of)| StoredFollower { number: number.get(), of: of.get() })
                 .collect(),
             had_data: from.had_data.iter().copied().map(MemberNumber::get).collect(),
+            cut: from.cut.iter().copied().map(MemberNumber::get).collect(),
             is_held: from.is_held,
             tells_position: from.tells_position,
         };
@@ -252,8 +265,10 @@ impl From<StoredPrimary> for PrimaryRecord {
             failed_over: from.failed_over_ms.map(Timestamp::from_millis),
             handover: from.handover.map(MemberNumber::new),
             is_handover_known: from.is_handover_known,
+            blocked_since: from.blocked_since_ms.map(Timestamp::from_millis),
             follows: map_from(follows),
             had_data: from.had_data.into_iter().map(MemberNumber::new).collect(),
+            cut: from.cut.into_iter().map(MemberNumber::new).collect(),
             is_held: from.is_held,
             tells_position: from.tells_position,
         }

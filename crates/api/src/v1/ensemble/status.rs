@@ -1,5 +1,6 @@
 //! The state of ensembles in answers: their members, what is to happen to them, and which nodes may have none.
 
+use bellwether_core::decide::ensembles::failing::counts;
 use bellwether_core::decide::ensembles::osds::explain;
 use bellwether_core::decide::ensembles::osds::known::known;
 use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep, health};
@@ -9,7 +10,7 @@ use bellwether_core::world::fleet::Fleet;
 use serde::{Deserialize, Serialize};
 
 use super::adoption::ForeignMember;
-use super::members::{EnsembleMember, MemberHealth, MemberPhase};
+use super::members::EnsembleMember;
 use super::osds::EnsembleOsd;
 use super::requests::RequestedChange;
 use super::snapshots::EnsembleSnapshots;
@@ -159,19 +160,13 @@ impl EnsembleStatus {
         let osds: Vec<_> = osds.into_iter().map(EnsembleOsd::from).collect();
         let adoption = members.and_then(|members| members.adoption.as_ref());
         let foreign = adoption.map(ForeignMember::all).unwrap_or_default();
-        let is_held = members.is_some_and(|members| members.lead.is_held);
+        let counted = members.map(|members| counts(fleet, members)).unwrap_or_default();
         let members: Vec<_> = all.map(shape).collect();
-        let counts = [MemberPhase::Voting, MemberPhase::Serving];
-        let voting = members.iter().filter(|member| counts.contains(&member.state));
-        let working = voting.clone().filter(|member| member.health == MemberHealth::Working).count();
-        let voting = voting.count();
-        // Without a primary, none of them takes writes.
-        let working = if is_held { 0 } else { working };
         Self {
             wanted: wanted as u64,
-            voting: voting as u64,
-            working: working as u64,
-            is_complete: working == wanted
+            voting: counted.members as u64,
+            working: counted.working as u64,
+            is_complete: counted.working == wanted
                 && members.len() == wanted
                 && osds.iter().all(EnsembleOsd::is_well),
             members,

@@ -26,9 +26,10 @@ pub(super) async fn remove(
         let status = client.ensemble(namespace, name).await?.status;
         let known = status.as_ref().and_then(|status| status.foreign.iter().find(|of| of.id == *id));
         let what = known.map(|of| format!(" ({} at {})", of.name, of.peer_url)).unwrap_or_default();
+        let left = status.as_ref().map(left).unwrap_or_default();
         confirm(
             &format!(
-                "member {id}{what} is removed from the store, after another one leads; {LEFT}\nremove foreign member {id} of ensemble {name}?"
+                "member {id}{what} is removed from the store, after another one leads; {left}; {LEFT}\nremove foreign member {id} of ensemble {name}?"
             ),
             consent,
         )?;
@@ -41,6 +42,16 @@ pub(super) async fn remove(
         context.show.note(&format!("see how far it is: bellwether why ensemble/{name}"));
     }
     Ok(())
+}
+
+/// How many copies are left of the data of a store, of which a member is removed that is not of the ensemble.
+fn left(status: &EnsembleStatus) -> String {
+    let foreign = status.foreign.iter().filter(|of| of.votes && of.removal.is_none()).count() as u64;
+    match status.voting.saturating_add(foreign).saturating_sub(1) {
+        0 => "no member that votes is left, and its data are lost".to_owned(),
+        1 => "1 member that votes is left, which has the only copy of its data then".to_owned(),
+        left => format!("{left} members that vote are left"),
+    }
 }
 
 /// The members that are not of the ensemble; nothing where there are none.

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use super::osds::known::known;
 use super::plan::{MemberHealth, health, reported};
+use crate::records::ensemble::EnsembleService;
 use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
 use crate::records::member::{MemberReport, MemberState};
 use crate::records::osd::OsdPhase;
@@ -88,6 +89,23 @@ pub fn failing(fleet: &Fleet, members: &EnsembleMembers) -> Vec<FailingPart> {
     own.chain(osds).collect()
 }
 
+/// Whether a member says that it is the primary and takes writes, whoever made it that; true where members vote.
+fn takes_writes(fleet: &Fleet, members: &EnsembleMembers) -> bool {
+    let EnsembleService::Redis(_) = &members.service else { return true };
+    let leads = |number: &MemberNumber| match health(fleet, members, *number) {
+        MemberHealth::Reported(report) if report.state == MemberState::Working => {
+            report.replication.as_ref().is_some_and(|said| said.is_primary && !said.cannot_store)
+        }
+        // For a moment; of what it is afterwards more is known.
+        MemberHealth::Suspect => members.lead.primary == Some(*number) && !members.lead.is_held,
+        MemberHealth::Reported(_)
+        | MemberHealth::Unreachable
+        | MemberHealth::Decommissioned
+        | MemberHealth::Unknown => false,
+    };
+    members.members.keys().any(leads)
+}
+
 /// How many members and OSDs of an ensemble work.
 #[must_use]
 pub fn counts(fleet: &Fleet, members: &EnsembleMembers) -> EnsembleCounts {
@@ -105,8 +123,11 @@ pub fn counts(fleet: &Fleet, members: &EnsembleMembers) -> EnsembleCounts {
         .collect();
     EnsembleCounts {
         members: serving.clone().count(),
-        // Without a primary, none of them takes writes.
-        working: if members.lead.is_held { 0 } else { serving.filter(|(number, _)| works(**number)).count() },
+        // Without a primary that takes them, none of them takes writes.
+        working: match takes_writes(fleet, members) {
+            true => serving.filter(|(number, _)| works(**number)).count(),
+            false => 0,
+        },
         osds: osds.len(),
         working_osds: osds.iter().filter(|known| known.is_up() == Some(true)).count(),
     }

@@ -34,6 +34,12 @@ impl EnsembleSight<'_> {
             lead.follows.remove(&to);
         }
         self.note_first_history(members, &mut lead);
+        // Of one that says nothing it is what it was.
+        lead.blocked_since = match lead.primary.and_then(said) {
+            Some(said) if said.is_primary && said.cannot_store => lead.blocked_since.or(Some(self.now)),
+            Some(_) => None,
+            None => lead.blocked_since,
+        };
         let knows = lead.handover.and_then(said).is_some_and(|said| said.takes_over);
         lead.is_handover_known = lead.handover.is_some() && (lead.is_handover_known || knows);
         for number in members.members.keys() {
@@ -152,10 +158,13 @@ pub(super) const fn is_held(step: &PrimaryStep) -> bool {
             | PrimaryWait::Quiet { .. }
             | PrimaryWait::TooFewReached { .. }
             | PrimaryWait::NoCandidate
+            | PrimaryWait::Blocked { until: None, .. }
             | PrimaryWait::OthersHaveMore(_) => true,
             PrimaryWait::Joining(_)
             | PrimaryWait::Silent { .. }
             | PrimaryWait::NoSuccessor(_)
+            | PrimaryWait::Blocked { until: Some(_), .. }
+            | PrimaryWait::LeaverStreams(_)
             | PrimaryWait::Copies(_)
             | PrimaryWait::Syncing { .. }
             | PrimaryWait::NoRoom { .. } => false,
@@ -165,6 +174,7 @@ pub(super) const fn is_held(step: &PrimaryStep) -> bool {
         | PrimaryStep::Remove(..)
         | PrimaryStep::Follow(..)
         | PrimaryStep::Promote(_)
-        | PrimaryStep::HandOver(_) => false,
+        | PrimaryStep::HandOver(_)
+        | PrimaryStep::Cut(_) => false,
     }
 }

@@ -27,6 +27,8 @@ impl EnsembleSight<'_> {
         self.advance_instances(&mut members);
         members.refused.retain(|_, refused| refused.until > self.now);
         replace::withdraw(&mut members);
+        let cut = core::mem::take(&mut members.lead.cut);
+        members.lead.cut = cut.into_iter().filter(|number| self.is_given_up(&members, *number)).collect();
         let places = without_refusing(places, &members);
         let instances = self.instances(&members, &places);
         let places = replace::leaving_instances(places, &members, &instances);
@@ -46,6 +48,7 @@ impl EnsembleSight<'_> {
             PrimaryStep::Promote(number) => promote(&mut members.lead, *number, &instances),
             // To whom it was ordered to hand over before, it may be about to.
             PrimaryStep::HandOver(to) => drop(members.lead.handover.get_or_insert(*to)),
+            PrimaryStep::Cut(number) => drop(members.lead.cut.insert(*number)),
             PrimaryStep::Rest | PrimaryStep::Wait(_) => {}
         }
         members.lead.tells_position = matches!(step, PrimaryStep::Wait(PrimaryWait::Copies(_)));
@@ -131,8 +134,22 @@ impl EnsembleSight<'_> {
             },
             data: may_have.then(|| known.map_or_else(nothing, position)),
             is_whole,
+            may_be_cut: self.is_given_up(members, number) && !lead.cut.contains(&number),
+            blocked_since: said.filter(|said| said.cannot_store).map(|_| {
+                match lead.primary == Some(number) {
+                    true => self.heard_since(lead.blocked_since.unwrap_or(self.now)),
+                    false => self.now,
+                }
+            }),
             keys: said.and_then(|said| said.keys),
         }
+    }
+
+    /// Whether somebody decided that a member is not to come back.
+    fn is_given_up(&self, members: &EnsembleMembers, number: MemberNumber) -> bool {
+        let member = members.members.get(&number);
+        let is_gone = member.is_some_and(|member| !self.nodes.contains_key(&member.node));
+        is_gone || members.requests.replace.contains_key(&number)
     }
 
     fn instance_state(
@@ -224,6 +241,7 @@ impl EnsembleSight<'_> {
         self.remove_serving(members, number, reason, places);
         members.lead.follows.remove(&number);
         members.lead.had_data.remove(&number);
+        members.lead.cut.remove(&number);
         members.lead.handover = members.lead.handover.filter(|to| *to != number);
     }
 
@@ -239,9 +257,11 @@ impl EnsembleSight<'_> {
             InstanceState::Silent { since } => Some(since.plus(spec.patience(*number))),
             InstanceState::Up | InstanceState::Restarted | InstanceState::Ended => None,
         });
+        let primary = members.lead.primary.and_then(|number| Some((number, instances.get(&number)?)));
+        let blocked = primary.and_then(|(number, of)| Some(of.blocked_since?.plus(spec.patience(number))));
         let refused = members.refused.values().map(|refused| refused.until);
         let quiet = members.lead.failed_over.map(|at| at.plus(spec.quiet));
-        due.chain(refused).chain(quiet).filter(|at| *at > self.now).min()
+        due.chain(refused).chain(quiet).chain(blocked).filter(|at| *at > self.now).min()
     }
 }
 

@@ -105,6 +105,7 @@ impl EnsembleSight<'_> {
             | PrimaryStep::Follow(..)
             | PrimaryStep::Promote(_)
             | PrimaryStep::HandOver(_)
+            | PrimaryStep::Cut(_)
             | PrimaryStep::Wait(_) => false,
         };
         let left = self.left(members).filter(|_| is_at_rest)?;

@@ -91,7 +91,12 @@ fn managed(
 fn adopt(members: &mut EnsembleMembers, ensemble: &Ensemble) {
     let Some(source) = &ensemble.adopt else { return };
     match &mut members.adoption {
-        Some(adoption) => adoption.endpoints.clone_from(&source.endpoints),
+        Some(adoption) if adoption.endpoints == source.endpoints => {}
+        Some(adoption) => {
+            adoption.endpoints.clone_from(&source.endpoints);
+            // What kept a node from having a member may have been the endpoints.
+            members.refused.clear();
+        }
         None if members.members.is_empty() && !members.is_bootstrapped => {
             members.adoption = Some(Adoption::of(source));
         }

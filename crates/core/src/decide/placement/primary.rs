@@ -97,13 +97,22 @@ fn with_primary(
         return PrimaryStep::HandOver(to);
     }
     let next = next_node(&spec.name, places, &all);
+    let may = |(number, member): &(&MemberNumber, &Instance)| {
+        is_successor(members, (primary, **number)) && !is_drained(member)
+    };
+    let successor = members.iter().find(may).map(|(number, _)| *number);
+    let blocked_since = members.get(&primary).and_then(|member| member.blocked_since);
+    if let (Some(since), Some(to)) = (blocked_since, successor) {
+        let until = since.plus(spec.patience(primary));
+        return match now >= until {
+            true => PrimaryStep::HandOver(to),
+            false => PrimaryStep::Wait(PrimaryWait::Blocked { member: primary, until: Some(until) }),
+        };
+    }
     if is_primary_drained {
         // It leaves as a replica. Where nobody can take over, a new member may once it has the data.
-        let may = |(number, member): &(&MemberNumber, &Instance)| {
-            is_successor(members, (primary, **number)) && !is_drained(member)
-        };
-        return match (members.iter().find(may), next) {
-            (Some((to, _)), _) => PrimaryStep::HandOver(*to),
+        return match (successor, next) {
+            (Some(to), _) => PrimaryStep::HandOver(to),
             (None, Some(node)) if members.len() <= wanted => PrimaryStep::Add(node.clone()),
             (None, _) => PrimaryStep::Wait(PrimaryWait::NoSuccessor(primary)),
         };
@@ -133,6 +142,9 @@ fn with_primary(
     }
     let to_leave = members.values().filter(|member| is_drained(member)).count();
     match next {
+        _ if missing == 0 && to_leave == 0 && blocked_since.is_some() => {
+            PrimaryStep::Wait(PrimaryWait::Blocked { member: primary, until: None })
+        }
         _ if missing == 0 && to_leave == 0 => PrimaryStep::Rest,
         Some(node) => PrimaryStep::Add(node.clone()),
         None => PrimaryStep::Wait(PrimaryWait::NoRoom { missing: missing.max(to_leave) }),
@@ -151,7 +163,12 @@ fn one_too_many(places: &CandidateNodes, primary: MemberNumber, members: &Instan
 
 /// Whether a replica may be handed the lead: it has the data, and gets what is written.
 fn is_successor(members: &Instances, (primary, to): (MemberNumber, MemberNumber)) -> bool {
-    let may = |member: &Instance| member.is_reached() && member.follows == Some(primary) && member.streams;
+    let may = |member: &Instance| {
+        member.is_reached()
+            && member.follows == Some(primary)
+            && member.streams
+            && member.blocked_since.is_none()
+    };
     to != primary && members.get(&to).is_some_and(may)
 }
 

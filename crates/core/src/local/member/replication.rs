@@ -53,6 +53,9 @@ pub fn next(order: &ReplicationOrder, said: &Replication) -> ReplicationStep {
 #[must_use]
 pub fn alarm(order: &ReplicationOrder, said: &Replication, min_replicas: u32) -> Option<String> {
     let leads = matches!(order, ReplicationOrder::Primary { .. } | ReplicationOrder::HandOver { .. });
+    if leads && said.is_primary && said.cannot_store {
+        return Some("takes no writes: it cannot write to its disk; make room there".to_string());
+    }
     let has = said.replicas.len();
     (leads && said.is_primary && has < min_replicas as usize).then(|| {
         format!("takes no writes: {has} of the {min_replicas} replicas that it must have for that are connected to it")
@@ -97,6 +100,7 @@ mod tests {
             replicas: Vec::new(),
             takes_over: false,
             run: "r".into(),
+            cannot_store: false,
             keys: None,
         }
     }
@@ -135,6 +139,8 @@ mod tests {
         assert!(
             alarm(&primary, &alone, 1).is_some_and(|text| text.starts_with("takes no writes: 0 of the 1"))
         );
+        let full = Replication { cannot_store: true, ..alone.clone() };
+        assert!(alarm(&primary, &full, 0).is_some_and(|text| text.contains("cannot write to its disk")));
         assert_eq!((alarm(&primary, &alone, 0), alarm(&follow, &alone, 1)), (None, None));
         assert_eq!(next(&take, &replica(None)), ReplicationStep::Follow("b".into()));
     }

@@ -3,6 +3,7 @@
 use bellwether_api::shape::ShapeError;
 use bellwether_core::decide::ensembles::foreign::others;
 use bellwether_core::decide::ensembles::plan::{MemberHealth, health};
+use bellwether_core::decide::ensembles::strangers::{named, strangers};
 use bellwether_core::records::ensemble::Ensemble;
 use bellwether_core::records::ensemble_adoption::StoreEndpoint;
 use bellwether_core::records::ensemble_members::{EnsembleMembers, MemberPhase};
@@ -70,7 +71,8 @@ fn serving(fleet: &Fleet, ensemble: &Ensemble) -> Vec<StoreEndpoint> {
 /// Refuses to delete an ensemble whose members work in a store that has others, too: they would go on to count there, and not work.
 pub(super) fn may_delete(fleet: &Fleet, members: Option<&EnsembleMembers>) -> Result<(), OpError> {
     let Some(members) = members else { return Ok(()) };
-    let others = others(members).all();
+    let added = strangers(fleet, members);
+    let others = others(members).all().saturating_add(added.len());
     let mut voting = members.members.iter().filter(|(_, member)| member.phase == MemberPhase::Voting);
     let works = |number| match health(fleet, members, number) {
         MemberHealth::Reported(report) => report.state == MemberState::Working,
@@ -83,6 +85,20 @@ pub(super) fn may_delete(fleet: &Fleet, members: Option<&EnsembleMembers>) -> Re
         return Ok(());
     }
     let name = &members.ensemble;
+    if !added.is_empty() {
+        let all: Vec<String> = added.into_iter().map(|(id, entry)| named(id, entry)).collect();
+        return Err(OpError::Refused {
+            reason: format!(
+                "delete ensemble {name}: its store has members that something else added ({}), and would count those of the ensemble as \
+                 members that do not work",
+                all.join(", ")
+            ),
+            hint: Some(format!(
+                "remove them from the store first, or, to leave it to them: bellwether ensemble set {name} --mode unmanaged, then remove \
+                 the ensemble's own members from the store and stop them"
+            )),
+        });
+    }
     Err(OpError::Refused {
         reason: format!(
             "delete ensemble {name}: its store has members that something else runs ({others}), and would count those of the ensemble as members \

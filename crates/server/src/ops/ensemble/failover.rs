@@ -161,10 +161,16 @@ fn hand_over(
             reason: format!(
                 "fail over ensemble {name}: its primary, member {primary}, does not work or is not heard of, and cannot hand over"
             ),
-            hint: Some(format!(
-                "see what it waits for: bellwether why ensemble/{name}; to make a member the primary whatever it lacks: --to MEMBER \
-                 --accept-data-loss"
-            )),
+            hint: Some(match members.lead.failed_over {
+                Some(_) => format!(
+                    "another member took over not long ago, and none does again until that is acknowledged: bellwether ensemble failover {name} \
+                     --acknowledge; no writes are lost by that"
+                ),
+                None => format!(
+                    "see what it waits for: bellwether why ensemble/{name}; to make a member the primary whatever it lacks: --to MEMBER \
+                     --accept-data-loss"
+                ),
+            }),
         });
     }
     let to = match to {

@@ -52,7 +52,8 @@ pub(super) fn steps(
             | PrimaryStep::Remove(..)
             | PrimaryStep::Follow(..)
             | PrimaryStep::Promote(_)
-            | PrimaryStep::HandOver(_) => play.make(step),
+            | PrimaryStep::HandOver(_)
+            | PrimaryStep::Cut(_) => play.make(step),
         }
     }
     (play.steps, None)
@@ -94,6 +95,11 @@ impl Play<'_> {
                 }
                 self.steps.extend(self.node(to).map(|node| PlannedStep::HandOver(to, node)));
             }
+            PrimaryStep::Cut(number) => {
+                if let Some(instance) = self.instances.get_mut(&number) {
+                    (instance.streams, instance.may_be_cut) = (false, false);
+                }
+            }
             PrimaryStep::Rest | PrimaryStep::Wait(_) => {}
         }
     }
@@ -123,6 +129,8 @@ impl Play<'_> {
                 true
             }
             PrimaryWait::Silent { .. }
+            | PrimaryWait::Blocked { .. }
+            | PrimaryWait::LeaverStreams(_)
             | PrimaryWait::StillStreams(_)
             | PrimaryWait::Quiet { .. }
             | PrimaryWait::TooFewReached { .. }
@@ -166,7 +174,7 @@ impl Play<'_> {
             let offset = instance.data.as_ref().and_then(|data| data.offset);
             instance.data = Some(HistoryPosition { history: history.clone(), former: None, offset });
             (instance.state, instance.is_primary, instance.is_whole) = (InstanceState::Up, true, true);
-            (instance.follows, instance.streams) = (None, false);
+            (instance.follows, instance.streams, instance.blocked_since) = (None, false, None);
         }
         self.record.history = Some(history);
         (self.record.primary, self.record.promotion, self.record.handover) = (Some(number), None, None);
@@ -183,6 +191,8 @@ const fn fresh(node: NodeName) -> Instance {
         streams: false,
         data: None,
         is_whole: false,
+        may_be_cut: false,
+        blocked_since: None,
         keys: None,
     }
 }

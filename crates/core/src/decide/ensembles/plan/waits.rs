@@ -29,14 +29,28 @@ pub(super) fn describe(
     match wait {
         PrimaryWait::Joining(number) => format!("member {} has not answered yet", named(number)),
         PrimaryWait::Silent { member, until } => silent(*member, *until, members, now),
+        PrimaryWait::Blocked { member, until } => blocked(*member, *until, members, now),
+        PrimaryWait::LeaverStreams(number) if members.lead.cut.contains(number) => {
+            format!(
+                "member {} leaves once the primary has disconnected it, which its agent was told",
+                named(number)
+            )
+        }
+        PrimaryWait::LeaverStreams(number) => {
+            let named = named(number);
+            format!(
+                "member {named} still gets data, although contact with it is lost: its Redis works, and its agent does not; it is not \
+                 replaced while that is so, as it acknowledges writes: start that agent, or stop that Redis"
+            )
+        }
         PrimaryWait::StillStreams(numbers) => {
             let verb = if numbers.len() == 1 { "gets" } else { "get" };
-            let of = members.lead.primary.filter(|primary| !numbers.contains(primary));
-            let silent = of.map_or_else(|| all(numbers), |of| format!("member {}", named(&of)));
+            let primary = members.lead.primary.map(|primary| format!("member {}", named(&primary)));
             format!(
-                "{} still {verb} data, although contact is lost: the Redis of {silent} works, and its agent does not; start that agent, or \
-                 stop that Redis",
-                all(numbers)
+                "{} still {verb} data, although contact with the primary is lost: the Redis of {} works, and its agent does not; start that \
+                 agent, or stop that Redis",
+                all(numbers),
+                primary.unwrap_or_default()
             )
         }
         PrimaryWait::Quiet { until } => format!(
@@ -129,6 +143,23 @@ pub(super) fn replaced(named: &str, until: Timestamp, now: Timestamp) -> String 
 pub(super) fn named(members: &EnsembleMembers, number: MemberNumber) -> String {
     let node = members.members.get(&number).map(|member| format!(" on {}", member.node));
     format!("{number}{}", node.unwrap_or_default())
+}
+
+/// That the primary takes no writes, and what becomes of that.
+fn blocked(
+    member: MemberNumber,
+    until: Option<Timestamp>,
+    members: &EnsembleMembers,
+    now: Timestamp,
+) -> String {
+    let becomes = match until {
+        Some(until) => format!("another one takes over if that is still so in {}", until.since(now).brief()),
+        None => "no other member has its data and may take over".to_string(),
+    };
+    let named = named(members, member);
+    format!(
+        "member {named} is the primary, and takes no writes, as it cannot write to its disk: {becomes}; make room on that disk"
+    )
 }
 
 /// That a member does not work, and what becomes of that.

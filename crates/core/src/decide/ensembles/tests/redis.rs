@@ -99,9 +99,10 @@ fn a_silent_replica_is_replaced_after_its_time_unless_it_still_gets_data() {
     machines.pass(60);
     let step = machines.decide().step;
     assert!(
-        matches!(step, EnsembleStep::Primary(PrimaryStep::Wait(PrimaryWait::StillStreams(_)))),
+        matches!(step, EnsembleStep::Primary(PrimaryStep::Wait(PrimaryWait::LeaverStreams(_)))),
         "{step:?}"
     );
+    assert!(!machines.members.lead.is_held, "the primary works");
     machines.act(&Act::Isolate(replica));
     machines.pass(60);
     let removed = machines
@@ -153,6 +154,31 @@ fn a_primary_that_is_lost_with_its_first_write_on_its_first_replica_is_followed_
 }
 
 #[test]
+fn a_primary_that_cannot_write_to_its_disk_hands_over_after_a_time_and_only_to_one_that_can() {
+    let mut machines = three();
+    let full = machines.primary_host().unwrap();
+    machines.act(&Act::Fill(full));
+    machines.pass(5);
+    let waits = |machines: &Machines| match machines.decide().step {
+        EnsembleStep::Primary(PrimaryStep::Wait(PrimaryWait::Blocked { until, .. })) => Some(until.is_some()),
+        _ => None,
+    };
+    assert_eq!((machines.primary_host(), waits(&machines)), (Some(full), Some(true)));
+    machines.settle();
+    let next = machines.primary_host().unwrap();
+    assert!(next != full && machines.is_all_there() && machines.members.lead.blocked_since.is_none());
+    // Nobody else has room either.
+    for host in (0..3).filter(|host| *host != full) {
+        machines.act(&Act::Fill(host));
+    }
+    machines.pass(120);
+    assert_eq!((machines.primary_host(), waits(&machines)), (Some(next), Some(false)));
+    machines.act(&Act::Fill(next));
+    machines.settle();
+    assert_eq!((machines.primary_host(), machines.members.lead.blocked_since), (Some(next), None));
+}
+
+#[test]
 fn a_primary_on_a_drained_node_hands_over_and_leaves() {
     let mut machines = three();
     machines.act(&Act::Drain(0));
@@ -200,7 +226,7 @@ fn act() -> impl Strategy<Value = Act> {
         2 => host().prop_map(Act::Cut),
         2 => host().prop_map(Act::Isolate),
         3 => host().prop_map(Act::Heal),
-        1 => host().prop_map(Act::Drain),
+        2 => prop_oneof![host().prop_map(Act::Drain), host().prop_map(Act::Fill)],
         1 => (1_u32..6).prop_map(Act::Size),
         1 => Just(Act::Acknowledge),
         2 => prop_oneof![host().prop_map(Act::HandOver), Just(Act::Withdraw)],

@@ -31,9 +31,12 @@ pub(super) fn leaver_step(
     if is_up && member.follows.is_some() {
         return PrimaryStep::Follow(vec![number], None);
     }
+    if member.streams && member.may_be_cut {
+        return PrimaryStep::Cut(number);
+    }
     if member.streams {
         // Its agent is gone, and it acknowledges writes.
-        return PrimaryStep::Wait(PrimaryWait::StillStreams(vec![number]));
+        return PrimaryStep::Wait(PrimaryWait::LeaverStreams(number));
     }
     match has_copies(spec, (primary, members), (number, member), now) {
         true => PrimaryStep::Remove(number, reason),

@@ -24,6 +24,10 @@ pub struct Instance {
     pub data: Option<HistoryPosition>,
     /// Whether it has that now: not while it copies anew.
     pub is_whole: bool,
+    /// Whether the others may let it in no more, and still do: its node is gone for good, or somebody asked for another one in its place.
+    pub may_be_cut: bool,
+    /// Since when it cannot write to its disk; `None` if it can.
+    pub blocked_since: Option<Timestamp>,
     /// The number of its keys; `None` if it is not known.
     pub keys: Option<u64>,
 }

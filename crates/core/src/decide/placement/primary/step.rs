@@ -73,6 +73,8 @@ pub enum PrimaryStep {
     Promote(MemberNumber),
     /// The primary hands over to this member.
     HandOver(MemberNumber),
+    /// The others let this member in no more: it is silent, and still gets data.
+    Cut(MemberNumber),
     /// Nothing is changed now.
     Wait(PrimaryWait),
 }
@@ -89,7 +91,16 @@ pub enum PrimaryWait {
         /// When that is.
         until: Timestamp,
     },
-    /// The primary is silent, and these still get data from it, or these are, and still get data: they work, and their agents do not.
+    /// The primary cannot write to its disk, and takes no writes.
+    Blocked {
+        /// The primary.
+        member: MemberNumber,
+        /// When it hands over, if that is still so; `None` if nobody can take over.
+        until: Option<Timestamp>,
+    },
+    /// This replica is silent and still gets data: it works, and its agent does not. It is not removed while it may acknowledge writes.
+    LeaverStreams(MemberNumber),
+    /// The primary is silent, and these still get data from it: it works, and its agent does not.
     StillStreams(Vec<MemberNumber>),
     /// Another one took over not long ago, which a person has not acknowledged.
     Quiet {

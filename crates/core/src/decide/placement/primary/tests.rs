@@ -89,8 +89,7 @@ fn a_replica_is_removed_once_others_have_what_it_has() {
     model.copies(1);
     model.spec.size = EnsembleSize::Number(2);
     model.change(1, |process| process.agent_is_dead = true);
-    let zombie = [number(2)].to_vec();
-    assert_eq!(model.act(), PrimaryStep::Wait(PrimaryWait::StillStreams(zombie)));
+    assert_eq!(model.act(), PrimaryStep::Wait(PrimaryWait::LeaverStreams(number(2))));
     model.change(1, |process| process.is_dead = true);
     assert_eq!(model.act(), PrimaryStep::Wait(PrimaryWait::Copies(number(2))));
     model.copies(2);

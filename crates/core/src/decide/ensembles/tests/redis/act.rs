@@ -16,6 +16,8 @@ pub(super) enum Act {
     Isolate(usize),
     Heal(usize),
     Drain(usize),
+    /// Its disk is full, or is not any more.
+    Fill(usize),
     Size(u32),
     /// A person acknowledges the last failover.
     Acknowledge,

@@ -18,10 +18,15 @@ impl Machines {
         let host = self.hosts.get_mut(name).unwrap();
         let Some(order) = host.order.clone() else { return };
         if host.number.is_some_and(|number| number != order.number) || order.task == MemberTask::Leave {
-            let kept =
-                (host.order.take(), host.known.take(), host.cut_since, host.is_isolated, host.is_drained);
-            *host = Host::default();
-            (host.order, host.known, host.cut_since, host.is_isolated, host.is_drained) = kept;
+            *host = Host {
+                order: host.order.take(),
+                known: host.known.take(),
+                cut_since: host.cut_since,
+                is_isolated: host.is_isolated,
+                is_drained: host.is_drained,
+                is_full: host.is_full,
+                ..Host::default()
+            };
         }
         if order.task == MemberTask::Leave {
             return;
@@ -90,6 +95,7 @@ impl Machines {
             offset: (tells || is_detached).then_some(host.log.len() as u64),
             replicas: if host.is_primary { replicas.map(url).collect() } else { Vec::new() },
             run: host.run.to_string(),
+            cannot_store: host.is_full,
             keys: Some(host.log.len() as u64).filter(|_| !host.is_primary && self.streams(name).is_none()),
             takes_over: host
                 .order

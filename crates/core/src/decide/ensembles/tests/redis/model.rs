@@ -28,6 +28,8 @@ pub(super) struct Host {
     pub(super) cut_since: Option<Timestamp>,
     pub(super) is_isolated: bool,
     pub(super) is_drained: bool,
+    /// Whether its disk is full.
+    pub(super) is_full: bool,
     /// The member whose directory is here.
     pub(super) number: Option<MemberNumber>,
     pub(super) is_running: bool,
@@ -183,6 +185,7 @@ impl Machines {
             }
             Act::Heal(host) => self.heal(&self.name(*host)),
             Act::Drain(host) => self.host(*host).is_drained ^= true,
+            Act::Fill(host) => self.host(*host).is_full ^= true,
             Act::Size(size) => self.ensemble.size = EnsembleSize::Number(*size),
             Act::Acknowledge => self.members.lead.failed_over = None,
             Act::HandOver(host) => {
@@ -229,7 +232,8 @@ impl Machines {
     pub(super) fn mend(&mut self) {
         for name in self.hosts.keys().cloned().collect::<Vec<_>>() {
             self.heal(&name);
-            self.hosts.get_mut(&name).unwrap().is_drained = false;
+            let host = self.hosts.get_mut(&name).unwrap();
+            (host.is_drained, host.is_full) = (false, false);
         }
         self.members.lead.failed_over = None;
     }
@@ -237,7 +241,8 @@ impl Machines {
     fn write(&mut self) {
         self.writes += 1;
         let write = self.writes;
-        for host in self.hosts.values_mut().filter(|host| host.is_running && host.is_primary) {
+        let takes = |host: &&mut Host| host.is_running && host.is_primary && !host.is_full;
+        for host in self.hosts.values_mut().filter(takes) {
             host.log.push(write);
         }
     }

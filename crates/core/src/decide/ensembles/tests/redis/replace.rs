@@ -87,3 +87,22 @@ fn with_no_other_machine_a_replica_that_works_stays() {
     let step = machines.decide().step;
     assert_eq!(step, EnsembleStep::Primary(PrimaryStep::Wait(PrimaryWait::NoRoom { missing: 1 })));
 }
+
+#[test]
+fn a_replica_that_still_gets_data_without_its_agent_is_disconnected_and_replaced_if_somebody_asks_for_that() {
+    let mut machines = three();
+    let replica = (0..4).find(|host| machines.is_replica(*host)).unwrap();
+    machines.act(&Act::Cut(replica));
+    machines.pass(60);
+    assert_eq!(machines.serving(), 3);
+    machines.act(&Act::Replace(replica));
+    machines.act(&Act::Write);
+    machines.pass(120);
+    assert!(machines.serving() == 3 && machines.is_all_there() && machines.members.lead.cut.is_empty());
+    let before = machines.acknowledged();
+    // It goes on, and nothing that it gets counts.
+    assert!(machines.is_replica(replica));
+    machines.act(&Act::Write);
+    machines.act(&Act::Copy(replica));
+    assert_eq!(machines.acknowledged(), before);
+}

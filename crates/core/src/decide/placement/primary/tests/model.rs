@@ -102,6 +102,8 @@ impl Model {
                 streams: !process.is_dead && source.is_some_and(|(_, source, _)| !source.is_dead),
                 data: process.has_data.then_some(data),
                 is_whole: process.has_data,
+                may_be_cut: false,
+                blocked_since: None,
                 keys: Some(process.offset),
             };
             (*number, instance)
@@ -135,7 +137,7 @@ impl Model {
             }
             PrimaryStep::HandOver(to) => self.hand_over(*to),
             PrimaryStep::Promote(number) => self.promote(*number),
-            PrimaryStep::Wait(_) | PrimaryStep::Rest => {}
+            PrimaryStep::Cut(_) | PrimaryStep::Wait(_) | PrimaryStep::Rest => {}
         }
         step
     }

@@ -1,0 +1,84 @@
+//! The disk of the primary of a real Redis is full: it takes no writes, which is said, and another member takes over that has all that was written.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use bellwether_api::v1::ensemble::members::EnsembleMember;
+
+use crate::place::{Setup, done, free_ports, text, wait_for};
+use crate::story_redis_ensemble::{NODES, complete, installed, primary, spec, write};
+
+/// A small file system for the members of each node.
+struct SmallDisks(Vec<PathBuf>);
+
+impl SmallDisks {
+    fn of(place: &Setup) -> Self {
+        let dirs =
+            (1..=NODES).map(|number| PathBuf::from(place.path(&format!("mem-{number}/data/ensembles"))));
+        let mount = |dir: PathBuf| {
+            std::fs::create_dir_all(&dir).unwrap();
+            let mount =
+                Command::new("mount").args(["-t", "tmpfs", "-o", "size=8m", "none"]).arg(&dir).status();
+            assert!(mount.unwrap().success(), "root may mount");
+            dir
+        };
+        Self(dirs.map(mount).collect())
+    }
+}
+
+impl Drop for SmallDisks {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|dir| drop(Command::new("umount").arg("-l").arg(dir).status()));
+    }
+}
+
+fn address(member: &EnsembleMember) -> String {
+    member.peer_url.clone().unwrap().replace("redis://", "")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_primary_on_a_full_disk_is_not_said_to_work_and_hands_over() {
+    let place = installed().await;
+    let _disks = SmallDisks::of(&place);
+    let [port] = free_ports();
+    place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
+    let members = complete(&place, 3).await;
+    let former = primary(&members);
+    wait_for("it takes writes", async || write(&address(&former), 1).is_some()).await;
+
+    let filler = place.path(&format!("{}/data/ensembles/filler", former.node));
+    let mut file = std::fs::File::create(&filler).unwrap();
+    while file.write_all(&[0; 4096]).is_ok() {}
+    let mut number = 1;
+    wait_for("it takes no more writes", async || {
+        number += 1;
+        write(&address(&former), number).is_none()
+    })
+    .await;
+    wait_for("that is said", async || {
+        let why = text(&place.run(&["why", "ensemble/cache"]).stdout);
+        let is_listed = done(&place, &["ensemble", "list"]).contains("0 of 3");
+        is_listed && why.contains("cannot write to its disk: another one takes over if that is still so in")
+    })
+    .await;
+    let status = done(&place, &["status"]);
+    assert!(status.contains("0 of 3 members work"), "{status}");
+
+    let mut next = None;
+    wait_for("another member takes writes, and has those before", async || {
+        let status = place.client().ensemble("default", "cache").await.unwrap().status.unwrap();
+        let others = status.members.iter().filter(|member| member.number != former.number);
+        next = others
+            .filter(|member| member.peer_url.is_some())
+            .find(|of| write(&address(of), 1_000).is_some())
+            .cloned();
+        next.is_some()
+    })
+    .await;
+    let events = done(&place, &["events", "--limit", "1000"]);
+    assert!(events.contains("has handed over to") && !events.contains("takes over from"), "{events}");
+    std::fs::remove_file(&filler).unwrap();
+    let after = complete(&place, 3).await;
+    assert_eq!(primary(&after).number, next.unwrap().number);
+}

@@ -1,0 +1,60 @@
+//! Members of a store that the ensemble founded which somebody else added to it.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::plan::{MemberHealth, health};
+use crate::records::ensemble_members::EnsembleMembers;
+use crate::records::member::{MemberState, Membership};
+use crate::records::probes::StoreMember;
+use crate::world::fleet::Fleet;
+
+/// The members that the store has and nobody ordered, by the ids that it gave them, as those of the ensemble that work list them. Those of a store
+/// that was adopted are recorded.
+#[must_use]
+pub fn strangers<'a>(fleet: &'a Fleet, members: &'a EnsembleMembers) -> BTreeMap<&'a str, &'a StoreMember> {
+    if members.adoption.is_some() {
+        return BTreeMap::new();
+    }
+    let lists = members.members.keys().filter_map(|number| match health(fleet, members, *number) {
+        MemberHealth::Reported(report) if report.state == MemberState::Working => report.membership.as_ref(),
+        MemberHealth::Reported(_)
+        | MemberHealth::Decommissioned
+        | MemberHealth::Suspect
+        | MemberHealth::Unreachable
+        | MemberHealth::Unknown => None,
+    });
+    let is_stranger = |(id, entry): &(&String, &StoreMember)| {
+        let is_own = members.members.values().any(|member| {
+            member.store_id.as_ref() == Some(*id) || entry.address.as_ref() == Some(&member.peer_url)
+        });
+        !is_own && !members.former_ids.contains(*id)
+    };
+    let listed = lists.flat_map(|list: &Membership| list.members.iter().filter(is_stranger));
+    listed.map(|(id, entry)| (id.as_str(), entry)).collect()
+}
+
+/// Each of them with what to do about it, line by line.
+#[must_use]
+pub fn lines(fleet: &Fleet, members: &EnsembleMembers) -> Vec<String> {
+    let remove = if members.service.is_etcd() { "etcdctl member remove" } else { "ceph mon remove" };
+    let line = |(id, entry): (&str, &StoreMember)| {
+        format!(
+            "the store has a member that is not of the ensemble, and that somebody else added: {}; no member is added while it has; \
+             remove it: {remove} {id}",
+            named(id, entry)
+        )
+    };
+    strangers(fleet, members).into_iter().map(|(id, entry)| line((id, entry))).collect()
+}
+
+/// A member, by its id, its name and its address.
+#[must_use]
+pub fn named(id: &str, entry: &StoreMember) -> String {
+    let name = entry.name.as_deref().filter(|name| !name.is_empty() && *name != id);
+    let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
+    let at = entry.address.as_ref().map(|address| format!(" at {address}")).unwrap_or_default();
+    format!("{id}{name}{at}")
+}
