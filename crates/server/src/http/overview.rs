@@ -22,6 +22,7 @@ use super::input::{JsonAnswer, NamespacePath};
 use super::readable::Readable;
 use super::servers::store;
 use super::state::AppState;
+use crate::impaired_ensembles::is_impaired;
 use crate::secrets::stored;
 
 /// Most conditions that are named.
@@ -115,8 +116,7 @@ fn impaired(fleet: &Fleet, readable: &Readable) -> Vec<ImpairedEnsemble> {
     let seen = all.filter(|(name, _)| readable.has_object(ObjectKind::Ensemble, name.as_str()));
     let impaired = seen.filter_map(|(name, kept)| {
         let counts = counts(fleet, &kept.value);
-        let is_well = counts.members == counts.working && counts.osds == counts.working_osds;
-        (!is_well).then(|| ImpairedEnsemble {
+        is_impaired(&counts).then(|| ImpairedEnsemble {
             ensemble: name.to_string(),
             members: counts.members as u64,
             working: counts.working as u64,
