@@ -8,6 +8,7 @@ pub mod condition;
 pub mod consul;
 pub mod list;
 pub mod media;
+pub mod metrics_page;
 pub mod number;
 pub mod paths;
 pub mod problem;

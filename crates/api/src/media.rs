@@ -11,3 +11,9 @@ pub const MERGE_PATCH: &str = "application/merge-patch+json";
 
 /// A page of a list whose items have only the fields that the request names.
 pub const PARTIAL_JSON: &str = "application/vnd.bellwether.partial+json";
+
+/// Metrics as OpenMetrics.
+pub const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Metrics in Prometheus' text format.
+pub const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";

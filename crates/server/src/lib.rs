@@ -11,6 +11,7 @@ mod event_log;
 pub mod freshness;
 pub mod hooks;
 pub mod http;
+mod impaired_ensembles;
 pub mod init;
 pub mod installation;
 pub mod job_rights;

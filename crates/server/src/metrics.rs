@@ -1,9 +1,10 @@
 //! Metrics in the Prometheus format, as served at `/metrics`.
 
+pub(crate) mod durations;
+mod ensembles;
 mod fleet;
 mod orchestration;
 
-use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -11,7 +12,6 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use bellwether_core::records::hook_answers::HookPurpose;
@@ -21,6 +21,7 @@ use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 use bellwether_store::{Condition, Health};
 
+use self::durations::{Durations, RequestDurations};
 use crate::timing::judge::Standing;
 use crate::timing::keeper::ClockTable;
 
@@ -31,10 +32,14 @@ pub struct Metrics {
     pub requests: Counter,
     /// HTTP responses with a status of 500 or above.
     pub errors: Counter,
+    /// Durations of requests that are answered at once, by class.
+    pub request_seconds: RequestDurations,
     /// Reports that were processed.
     pub reports: Counter,
     /// Times that the whole world was read again from the store.
     pub lists: Counter,
+    /// Durations of transactions of the store.
+    pub commit_seconds: Durations,
     /// Records that were written or deleted, as the watch of the store told.
     pub changes: Counter,
     /// Reconcile passes.
@@ -53,17 +58,6 @@ pub struct Metrics {
     pub limited: Counter,
     /// Completed hook calls.
     pub hook_calls: Family<HookCall, Counter>,
-}
-
-/// A histogram of durations in seconds.
-#[derive(Debug, Clone)]
-pub struct Durations(pub(crate) Histogram);
-
-impl Default for Durations {
-    /// From a millisecond to some seconds: a pass is expected to take less than one.
-    fn default() -> Self {
-        Self(Histogram::new([0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 5.0]))
-    }
 }
 
 /// Labels of what is known of this program.
@@ -163,6 +157,15 @@ fn show_clocks(registry: &mut Registry, clocks: &ClockTable) {
 fn show_counters(registry: &mut Registry, metrics: &Metrics) {
     registry.register("http_requests", "HTTP responses", metrics.requests.clone());
     registry.register("http_errors", "HTTP responses with a status of 500 or above", metrics.errors.clone());
+    let durations = metrics.request_seconds.0.clone();
+    let text = "Durations in seconds of requests that are answered at once, from their arrival, by class";
+    registry.register("http_request_seconds", text, durations);
+    let durations = metrics.commit_seconds.0.clone();
+    registry.register(
+        "store_commit_seconds",
+        "Durations in seconds of transactions of this server",
+        durations,
+    );
     registry.register("reports", "Reports of agents processed", metrics.reports.clone());
     let lists = metrics.lists.clone();
     registry.register(
@@ -201,6 +204,7 @@ pub fn page(metrics: &Metrics, world: &World, now: &ServerGauges) -> String {
     show_clocks(&mut registry, &now.clocks);
     orchestration::show(&mut registry, world);
     fleet::show(&mut registry, world, now.time);
+    ensembles::show(&mut registry, world);
     show_build(&mut registry);
     let age: Gauge<f64, AtomicU64> = Gauge::default();
     age.set(u32::try_from(now.age.as_millis()).map_or(f64::from(u32::MAX), f64::from) / 1_000.0);
@@ -246,40 +250,5 @@ pub fn page(metrics: &Metrics, world: &World, now: &ServerGauges) -> String {
     match encode(&mut text, &registry) {
         Ok(()) => text,
         Err(error) => format!("# cannot encode the metrics: {error}\n"),
-    }
-}
-
-/// A page of OpenMetrics in Prometheus' older text format: there the type and the help of a counter have the name of its sample, and no mark is
-/// at the end.
-#[must_use]
-pub fn as_prometheus_text(page: &str) -> String {
-    let counters: BTreeSet<&str> =
-        page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter")).collect();
-    let mut text = String::with_capacity(page.len() + 1_024);
-    for line in page.lines().filter(|line| *line != "# EOF") {
-        let about = line.strip_prefix("# HELP ").or_else(|| line.strip_prefix("# TYPE "));
-        match about.and_then(|about| about.split_once(' ')).filter(|(name, _)| counters.contains(name)) {
-            Some((name, rest)) => {
-                let keyword = line.get(..7).unwrap_or_default();
-                text.push_str(&format!("{keyword}{name}_total {rest}\n"));
-            }
-            None => {
-                text.push_str(line);
-                text.push('\n');
-            }
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_older_text_names_counters_by_their_samples_and_has_no_mark_at_its_end() {
-        let page = "# HELP a_b Help of a.\n# TYPE a_b counter\na_b_total{x=\"y\"} 1\n# HELP c Help.\n# TYPE c gauge\nc 2\n# EOF\n";
-        let text = "# HELP a_b_total Help of a.\n# TYPE a_b_total counter\na_b_total{x=\"y\"} 1\n# HELP c Help.\n# TYPE c gauge\nc 2\n";
-        assert_eq!(as_prometheus_text(page), text);
     }
 }

@@ -107,7 +107,7 @@ impl Reconciler {
             let begun = tokio::time::Instant::now();
             let pass = self.pass(&world, PassInputs { term, watch, now }, &mut agendas).await;
             self.metrics.passes.inc();
-            self.metrics.pass_seconds.0.observe(begun.elapsed().as_secs_f64());
+            self.metrics.pass_seconds.observe_since(begun);
             let wake = match pass {
                 Ok(PassResult { wrote: true, .. }) => continue,
                 Ok(PassResult { failed: true, .. }) => Some(now.plus(LOOK_AGAIN)),

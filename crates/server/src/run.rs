@@ -252,7 +252,8 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
     let (published, relist, set_back) =
         follow(config.rules, store, first, (&sessions, &metrics), inner_tasks);
     let fence = Fence { term_base: installation.term_base, compares: config.rules.fences };
-    let committer = Committer::start(store.clone(), clock.clone(), fence, inner_tasks);
+    let timed = metrics.commit_seconds.clone();
+    let committer = Committer::start_measured(store.clone(), clock.clone(), fence, inner_tasks, timed);
     if let Some(names) = config.dns.clone() {
         names::start(names, published.follow(), &sessions, tasks).await?;
     }

@@ -8,6 +8,7 @@ use bellwether_core::access::RequiredAccess;
 use http::Method;
 use http::header::{IF_MATCH, IF_NONE_MATCH};
 
+use super::admission::may_wait;
 use super::list::LIST_PARAMS;
 use super::problem::Failure;
 
@@ -19,11 +20,18 @@ pub(super) struct Accepted {
     pub(super) is_list: bool,
     /// Whether it changes something only at the revision that `If-Match` or `If-None-Match` names.
     pub(super) is_conditional: bool,
+    /// Whether it is answered by a node.
+    pub(super) asks_node: bool,
     /// Most bytes of its body.
     pub(super) largest_body: usize,
 }
 
 impl Accepted {
+    /// Whether the server answers a request by itself and at once: how long that takes is its own doing.
+    pub(super) fn is_immediate(&self, request: &Request) -> bool {
+        !self.asks_node && !may_wait(request)
+    }
+
     /// Refuses what a request has and the route would not read: it would be answered as if it had been obeyed.
     pub(super) fn check(&self, need: RequiredAccess, request: &Request) -> Result<(), Failure> {
         self.check_conditions(request)?;
@@ -77,7 +85,8 @@ mod tests {
 
     #[test]
     fn a_condition_is_sent_once() {
-        let accepted = Accepted { query: &[], is_list: false, is_conditional: true, largest_body: 0 };
+        let accepted =
+            Accepted { query: &[], is_list: false, is_conditional: true, asks_node: false, largest_body: 0 };
         let check = |method: Method, count: usize| {
             let builder = Request::builder().method(method).uri("/x");
             let builder = (0..count).fold(builder, |builder, _| builder.header(IF_MATCH, "\"1\""));

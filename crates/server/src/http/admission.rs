@@ -14,14 +14,16 @@ use bellwether_api::problem::Code;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 pub use self::class::RequestClass;
-pub(super) use self::class::Requester;
+pub(super) use self::class::{Requester, may_wait};
 use self::shares::{HeldShare, Shares};
 use super::body::{self, BODY_DEADLINE, LARGE_BODY_DEADLINE};
 use super::limits::{ConcurrencyLimit, ConcurrencyLimits, DRY_RUNS, LARGE_BODIES, MAX_BODY_BYTES, Share};
 use super::problem::Failure;
 use crate::metrics::RefusedRequests;
+use crate::metrics::durations::RequestDurations;
 
 /// Longest wait for a permit: half of the time after which clients give up, so that a response still has a reader.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -60,6 +62,9 @@ struct ClassQueue {
 #[derive(Debug)]
 pub(crate) struct AdmissionPermit {
     _room: OwnedSemaphorePermit,
+    class: RequestClass,
+    /// When all of the request had arrived.
+    arrived: Instant,
     /// Held until the response, since what was read of the body is.
     large: Option<OwnedSemaphorePermit>,
     served: Option<OwnedSemaphorePermit>,
@@ -73,6 +78,20 @@ enum Full {
     Class,
     /// The requester's share of it.
     Share,
+}
+
+impl AdmissionPermit {
+    /// Counts how long a request took that is answered now: from when all of it had arrived, so with its wait for a permit. A poll for
+    /// an order and a blocking read are not counted, since they take as long as nothing happens.
+    pub(super) fn observe(&self, durations: &RequestDurations) {
+        match self.class {
+            RequestClass::Syncs | RequestClass::Watchers => {}
+            class @ (RequestClass::Urgent
+            | RequestClass::People
+            | RequestClass::Machines
+            | RequestClass::Joins) => durations.observe_since(class.as_str(), self.arrived),
+        }
+    }
 }
 
 impl Admission {
@@ -114,11 +133,12 @@ impl Admission {
         largest: usize,
     ) -> Result<Box<AdmissionPermit>, Failure> {
         let queue = self.queue(class);
-        let mut permit = queue.wait(requester).map_err(|full| self.busy(class, full))?;
+        let mut permit = queue.wait(class, requester).map_err(|full| self.busy(class, full))?;
         if !request.body().is_end_stream() {
             // Boxed, so that requests without a body do not reserve its space.
             let read = Box::pin(queue.read(&mut permit, request, largest));
             read.await.map_err(|refused| refused.unwrap_or_else(|| self.busy(class, Full::Class)))?;
+            permit.arrived = Instant::now();
         }
         match queue.run(&mut permit).await {
             Ok(()) => Ok(permit),
@@ -172,10 +192,11 @@ impl ClassQueue {
     }
 
     /// Lets a request wait, unless too many do.
-    fn wait(&self, requester: Requester) -> Result<Box<AdmissionPermit>, Full> {
+    fn wait(&self, class: RequestClass, requester: Requester) -> Result<Box<AdmissionPermit>, Full> {
         let share = self.shares.take(requester).ok_or(Full::Share)?;
         let room = Arc::clone(&self.room).try_acquire_owned().map_err(|_| Full::Class)?;
-        Ok(Box::new(AdmissionPermit { _room: room, large: None, served: None, share }))
+        let arrived = Instant::now();
+        Ok(Box::new(AdmissionPermit { _room: room, class, arrived, large: None, served: None, share }))
     }
 
     /// Reads the body.

@@ -110,8 +110,7 @@ pub(crate) fn guard(
     let mut request = Box::new(request);
     async move {
         let route = AuditedRoute { path, need, object: (name.as_deref(), namespace.as_deref()) };
-        let (identity, _place) = match enter(&app, &mut request, (route, named), accepted.largest_body).await
-        {
+        let (identity, place) = match enter(&app, &mut request, (route, named), accepted.largest_body).await {
             Ok(entered) => entered,
             Err(refused) => return refused,
         };
@@ -143,8 +142,12 @@ pub(crate) fn guard(
             Err(failure) => return failure.into_response(),
         };
         request.extensions_mut().insert(Authenticated(identity));
+        let measured = place.as_ref().filter(|_| accepted.is_immediate(&request));
         let run = |request: Box<Request>| next.run(*request);
         let mut response = run(request).await;
+        if let Some(place) = measured {
+            place.observe(&app.traffic.metrics.request_seconds);
+        }
         currency::mark(&app, &mut response);
         if let Some(entry) = entry {
             app.audit.answered(entry, response.status().as_u16()).await;

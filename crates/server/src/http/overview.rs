@@ -9,7 +9,6 @@ use bellwether_core::access::ObjectKind;
 use bellwether_core::decide::ensembles::failing::counts;
 use bellwether_core::decide::reactions::is_limited;
 use bellwether_core::decide::sinks::{stuck_since, waits_for};
-use bellwether_core::records::ensemble::EnsembleSize;
 use bellwether_core::records::reaction::ConditionSubject;
 use bellwether_core::rollout::board::Board;
 use bellwether_core::words::name::EntityName;
@@ -23,6 +22,7 @@ use super::input::{JsonAnswer, NamespacePath};
 use super::readable::Readable;
 use super::servers::store;
 use super::state::AppState;
+use crate::impaired_ensembles::{is_impaired, wanted};
 use crate::secrets::stored;
 
 /// Most conditions that are named.
@@ -117,14 +117,8 @@ fn impaired(fleet: &Fleet, readable: &Readable) -> Vec<ImpairedEnsemble> {
     let impaired = seen.filter_map(|(name, kept)| {
         let members = fleet.ensemble_members.get(name);
         let counts = members.map(|members| counts(fleet, &members.value)).unwrap_or_default();
-        let wanted = match kept.value.size {
-            EnsembleSize::Number(wanted) => wanted as usize,
-            // As many as the nodes make sensible.
-            EnsembleSize::Quorum => counts.members.max(1),
-        };
-        let is_complete = wanted <= counts.members && counts.members == counts.working;
-        let is_well = is_complete && counts.osds == counts.working_osds;
-        (!is_well).then(|| ImpairedEnsemble {
+        let wanted = wanted(kept.value.size, &counts);
+        is_impaired(wanted, &counts).then(|| ImpairedEnsemble {
             ensemble: name.to_string(),
             members: counts.members as u64,
             working: counts.working as u64,

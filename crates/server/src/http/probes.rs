@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
+use bellwether_api::metrics_page;
 use bellwether_api::problem::Code;
 use bellwether_store::{Condition, Range, Txn};
 use http::{HeaderMap, header};
@@ -75,17 +76,9 @@ pub(crate) async fn metrics_page(
     };
     let page = metrics::page(&app.traffic.metrics, &app.world(), &now);
     let accepted = headers.get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok());
-    match accepted.is_some_and(|accepted| accepted.contains("application/openmetrics-text")) {
-        true => ([(header::CONTENT_TYPE, OPEN_METRICS)], page),
-        false => ([(header::CONTENT_TYPE, PROMETHEUS_TEXT)], metrics::as_prometheus_text(&page)),
-    }
+    let (media, page) = metrics_page::accepted(accepted, page);
+    ([(header::CONTENT_TYPE, media)], page)
 }
-
-/// The media type of OpenMetrics.
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// The media type of Prometheus' text format.
-const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Counts a response.
 pub(crate) fn count(metrics: &Metrics, response: Response) -> Response {

@@ -211,8 +211,8 @@ impl Routes {
 
     /// What does not depend on the handler's types, so that it is compiled once.
     fn add_described(mut self, route: Route, handler: MethodRouter<AppState>, shapes: Shapes) -> Self {
-        let Route { query, is_list, is_conditional, largest_body, .. } = route;
-        let accepted = Accepted { query, is_list, is_conditional, largest_body };
+        let Route { query, is_list, is_conditional, asks_node, largest_body, .. } = route;
+        let accepted = Accepted { query, is_list, is_conditional, asks_node, largest_body };
         let guard = from_fn_with_state((self.app.clone(), route.path, route.need, accepted), guard);
         let guarded = handler.layer(guard);
         let worded = match paths::is_fleet_lock(route.path) {

@@ -17,6 +17,8 @@ use proposal::Reply;
 pub use proposal::{CommitError, CommitPipeline, Fence, Proposal, ProposedEvent};
 use task::CommitWriter;
 
+use crate::metrics::durations::Durations;
+
 /// Capacity of each queue of proposals; when it is full, callers wait.
 const QUEUE: usize = 4_096;
 
@@ -46,9 +48,21 @@ impl Committer {
     /// Starts the writer.
     #[must_use]
     pub fn start(store: Store, clock: Clock, fence: Fence, tasks: &Tasks) -> Self {
+        Self::start_measured(store, clock, fence, tasks, Durations::default())
+    }
+
+    /// Starts the writer, which counts how long the store takes for each transaction.
+    #[must_use]
+    pub fn start_measured(
+        store: Store,
+        clock: Clock,
+        fence: Fence,
+        tasks: &Tasks,
+        durations: Durations,
+    ) -> Self {
         let (first, of_first) = mpsc::channel(QUEUE);
         let (nodes, of_nodes) = mpsc::channel(QUEUE);
-        let writer = CommitWriter::new(store, clock, fence);
+        let writer = CommitWriter::new(store, clock, fence, durations);
         tasks.spawn("commit", writer.run(of_first, of_nodes, tasks.token()));
         Self { first, nodes }
     }

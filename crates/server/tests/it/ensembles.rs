@@ -70,7 +70,7 @@ async fn with_members(installation: &mut Installation) {
 }
 
 /// An installation with three nodes and an ensemble with a member on each, which nobody changes.
-async fn with_store() -> Installation {
+pub(crate) async fn with_store() -> Installation {
     let mut installation = Installation::new().await;
     for name in ["db-1", "db-2", "db-3"] {
         installation.node(name).await;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bellwether_api::v1::freeze::FreezeSpec;
 
+use crate::ensembles::with_store;
 use crate::harness::{Installation, SOON, policy, set_entity, until, version};
 use crate::hooked::eventually;
 
@@ -53,11 +54,12 @@ async fn alerts_and_the_dashboard_are_about_metrics_that_a_server_has() {
     promtool(&["check", "metrics"], &page);
     let guide = std::fs::read_to_string(root().join("docs/guide/server.md")).unwrap();
     let (shown, told) = (names(&page), names(&guide));
+    let of_agents = names(&std::fs::read_to_string(root().join("docs/guide/nodes.md")).unwrap());
     let dashboard = shipped("grafana.json");
     assert!(serde_json::from_str::<serde_json::Value>(&dashboard).is_ok());
     for name in names(&shipped("alerts.yml")).union(&names(&dashboard)) {
         // Those with labels are on the page once there is something to count.
-        assert!(told.contains(name), "{name} is not in the guide");
+        assert!(told.contains(name) || of_agents.contains(name), "{name} is not in the guide");
     }
     let untold: Vec<_> = shown.difference(&told).collect();
     assert!(untold.is_empty(), "not in the guide: {untold:?}");
@@ -89,4 +91,59 @@ async fn nodes_rollouts_and_freezes_are_shown_by_state() {
         wanted.iter().all(|line| page.contains(line)).then_some(())
     })
     .await;
+}
+
+#[tokio::test]
+async fn requests_and_commits_are_timed_and_polls_are_not() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let node = installation.node("web-1").await;
+    node.client.sync("default", &node.name, (0, None), Duration::from_millis(20)).await.unwrap();
+    set_entity(&admin, policy("1", "0s")).await;
+    let path = "/v1/namespaces/default/events?wait=1ms";
+    admin.text(path, SOON).await.unwrap();
+    let count = async |class: &str| {
+        let page = admin.text("/metrics", SOON).await.unwrap();
+        promtool(&["check", "metrics"], &page);
+        let name = format!("bellwether_http_request_seconds_count{{class=\"{class}\"}} ");
+        page.lines().find_map(|line| line.strip_prefix(&name)?.parse::<u64>().ok()).unwrap_or_default()
+    };
+    let before = count("people").await;
+    admin.nodes("default", false).await.unwrap();
+    assert!(count("people").await > before);
+    assert!(count("urgent").await > 0, "the admin's change");
+    assert!(count("joins").await > 0);
+    assert_eq!(
+        (count("syncs").await, count("watchers").await),
+        (0, 0),
+        "they take as long as nothing happens"
+    );
+    let page = admin.text("/metrics", SOON).await.unwrap();
+    let commits = page.lines().find_map(|line| line.strip_prefix("bellwether_store_commit_seconds_count "));
+    assert!(commits.unwrap().parse::<u64>().unwrap() > 0);
+}
+
+#[tokio::test]
+async fn the_members_of_an_ensemble_are_shown_by_state_and_whether_they_work() {
+    let installation = with_store().await;
+    let admin = installation.admin();
+    let page = admin.text("/metrics", SOON).await.unwrap();
+    promtool(&["check", "metrics"], &page);
+    let of = "namespace=\"default\",ensemble=\"store\"";
+    // No node of them is connected: of none is known that it works.
+    for line in [
+        format!("bellwether_ensemble_wanted_members{{{of}}} 3"),
+        format!("bellwether_ensemble_members{{{of},state=\"voting\"}} 3"),
+        format!("bellwether_ensemble_members{{{of},state=\"joining\"}} 0"),
+        format!("bellwether_ensemble_serving_members{{{of}}} 3"),
+        format!("bellwether_ensemble_osds{{{of}}} 0"),
+    ] {
+        assert!(page.contains(&line), "{line}\n{page}");
+    }
+    let overview = admin.overview("default").await.unwrap();
+    let impaired = overview.impaired_ensembles.iter().find(|impaired| impaired.ensemble == "store");
+    let working = impaired.map_or(3, |impaired| impaired.working);
+    assert!(page.contains(&format!("bellwether_ensemble_working_members{{{of}}} {working}\n")), "{page}");
+    let is_impaired = usize::from(impaired.is_some());
+    assert!(page.contains(&format!("bellwether_ensemble_impaired{{{of}}} {is_impaired}\n")), "{page}");
 }

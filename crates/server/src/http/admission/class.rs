@@ -64,9 +64,6 @@ impl RequestClass {
         identity: &Identity,
     ) -> Option<Self> {
         let is_machine = || request.extensions().get::<Peer>().is_some_and(|peer| peer.bearer.is_some());
-        let hangs = || {
-            request.uri().query().is_some_and(|query| query.split('&').any(|part| part.starts_with("wait=")))
-        };
         match path {
             paths::NODE_ORDER => Some(Self::Syncs),
             paths::JOIN | paths::SERVER_JOIN => Some(Self::Joins),
@@ -74,7 +71,7 @@ impl RequestClass {
             _ if need == RequiredAccess::Open => None,
             _ if *request.method() != Method::GET && is_urgent(path, need, identity) => Some(Self::Urgent),
             _ if is_machine() => Some(Self::Machines),
-            _ if hangs() => Some(Self::Watchers),
+            _ if may_wait(request) => Some(Self::Watchers),
             _ => Some(Self::People),
         }
     }
@@ -100,6 +97,11 @@ impl RequestClass {
             Self::Joins => "to join",
         }
     }
+}
+
+/// Whether a request asks to be answered once there is news.
+pub(in crate::http) fn may_wait(request: &Request) -> bool {
+    request.uri().query().is_some_and(|query| query.split('&').any(|part| part.starts_with("wait=")))
 }
 
 /// Whether a change must find room whatever else is asked.

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::gather::{CompareOrigin, PipelineHeads, TransactionGroup};
 use super::proposal::{CommitError, CommitPipeline, Fence, Proposal, Queue, Reply};
+use crate::metrics::durations::Durations;
 use crate::records::key_text;
 
 /// Most proposals taken from a queue at a time.
@@ -31,13 +32,15 @@ pub(super) struct CommitWriter {
     store: Store,
     clock: Clock,
     fence: Fence,
+    /// How long the store took for each transaction.
+    durations: Durations,
     /// The number of the last event of each namespace, as far as known.
     last: BTreeMap<Namespace, Sequence>,
 }
 
 impl CommitWriter {
-    pub(super) const fn new(store: Store, clock: Clock, fence: Fence) -> Self {
-        Self { store, clock, fence, last: BTreeMap::new() }
+    pub(super) const fn new(store: Store, clock: Clock, fence: Fence, durations: Durations) -> Self {
+        Self { store, clock, fence, durations, last: BTreeMap::new() }
     }
 
     /// Commits proposals of deciders and people (`first`) and of nodes, until `stop` or until a queue is closed.
@@ -67,7 +70,7 @@ impl CommitWriter {
         let mut tries = 0;
         while !waiting.is_empty() {
             let groups = self.groups(&mut waiting).await;
-            let outcomes = join_all(groups.iter().map(|(txn, _, _)| self.store.commit(txn.clone()))).await;
+            let outcomes = join_all(groups.iter().map(|(txn, _, _)| self.commit(txn.clone()))).await;
             let moved = outcomes.iter().any(|outcome| matches!(outcome, Ok(CommitOutcome::Committed(_))));
             tries = if moved { 1 } else { tries + 1 };
             let mut again = VecDeque::new();
@@ -85,6 +88,14 @@ impl CommitWriter {
                 fail::pass(FailPoint::BetweenSlices);
             }
         }
+    }
+
+    /// Commits one transaction. One that conflicts or fails took its time too.
+    async fn commit(&self, txn: Txn) -> Result<CommitOutcome, StoreError> {
+        let begun = tokio::time::Instant::now();
+        let outcome = self.store.commit(txn).await;
+        self.durations.observe_since(begun);
+        outcome
     }
 
     /// Forms groups from the waiting proposals, as many as may be in flight.
