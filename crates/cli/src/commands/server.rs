@@ -50,6 +50,7 @@ impl From<RunError> for Failure {
             | RunError::NotDirectory { .. }
             | RunError::NoAuthority { .. }
             | RunError::Pki(_)
+            | RunError::Authorities(_)
             | RunError::Keyring(_)
             | RunError::Installation(_) => LocalFault::DataDirectory.exit(),
             RunError::Plain { .. } => Exit::Refused,
