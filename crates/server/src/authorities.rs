@@ -119,7 +119,9 @@ impl Follower {
                 // Polls wait for the authorities that this server has taken in, not for the record.
                 self.app.traffic.sessions.wake_all();
             }
-            Err(error) => tracing::error!("cannot {error}; the authorities before stay in use on this server"),
+            Err(error) => {
+                tracing::error!("cannot {error}; the authorities before stay in use on this server")
+            }
         }
     }
 

@@ -217,7 +217,11 @@ impl OrderPoll {
     }
 
     /// Has the authorities taken in, and the certificate renewed that was shown if it is outdated. Returns whether they are stored.
-    async fn take_in_authorities(&self, authorities: Option<TrustBundle>, outdated: Option<Identity>) -> bool {
+    async fn take_in_authorities(
+        &self,
+        authorities: Option<TrustBundle>,
+        outdated: Option<Identity>,
+    ) -> bool {
         let version = authorities.as_ref().map_or(0, |authorities| authorities.version);
         if let Some(authorities) = authorities {
             self.connection.trust().trust(authorities);

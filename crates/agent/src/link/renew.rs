@@ -83,7 +83,10 @@ impl CertificateRenewal {
         let fresh = kept.clone();
         let stored = tasks.spawn_blocking(move || kept.store_trust(&dir)).await;
         stored.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-        tracing::info!(version = bundle.version, "trusting other certificate authorities of the control plane");
+        tracing::info!(
+            version = bundle.version,
+            "trusting other certificate authorities of the control plane"
+        );
         self.connection.renewed(fresh);
         Ok(())
     }

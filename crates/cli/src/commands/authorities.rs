@@ -59,14 +59,21 @@ fn show(context: &Context, authorities: &Authorities) -> Result<(), Failure> {
         let has = |phase| authorities.authorities.iter().any(|each| each.phase == phase);
         let nodes = authorities.nodes;
         if has(AuthorityPhase::Next) {
-            text.push_str(&behind("do not trust the next authority yet", &authorities.not_trusting_next, nodes));
+            text.push_str(&behind(
+                "do not trust the next authority yet",
+                &authorities.not_trusting_next,
+                nodes,
+            ));
         }
         if authorities.version > 0 {
             let what = "have no certificate of the active authority";
             text.push_str(&behind(what, &authorities.not_renewed, nodes));
         }
         for (what, names) in [
-            ("servers without the key that the authority's is encrypted with", &authorities.servers_without_key),
+            (
+                "servers without the key that the authority's is encrypted with",
+                &authorities.servers_without_key,
+            ),
             ("join tokens that name another authority than the active one", &authorities.old_join_tokens),
         ] {
             if !names.is_empty() {

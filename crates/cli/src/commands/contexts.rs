@@ -73,7 +73,8 @@ pub(super) async fn run(global: &Global, verb: ContextVerb) -> CommandResult {
 async fn refresh(global: &Global, file: &mut File, name: Option<String>) -> Result<String, Failure> {
     let name = name.or_else(|| global.context.clone()).or_else(|| file.current.clone());
     let name = name.ok_or_else(|| {
-        Failure::usage("find the context to refresh: none is current").hint("name it: bellwether context refresh CONTEXT")
+        Failure::usage("find the context to refresh: none is current")
+            .hint("name it: bellwether context refresh CONTEXT")
     })?;
     let entry = file.find(&name)?.clone();
     let Some(ca) = &entry.ca else {

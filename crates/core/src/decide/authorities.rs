@@ -56,10 +56,9 @@ impl PhaseRefusal {
                 "another authority is next already",
                 "bring it into use (bellwether server ca activate) or drop it (bellwether server ca cancel)",
             ),
-            Self::HasPrevious => (
-                "the previous authority is still trusted",
-                "end that first: bellwether server ca retire",
-            ),
+            Self::HasPrevious => {
+                ("the previous authority is still trusted", "end that first: bellwether server ca retire")
+            }
             Self::NoNext => ("no authority is next", "make one: bellwether server ca rotate"),
             Self::NoPrevious => ("no previous authority is trusted", "show them: bellwether server ca get"),
         }
@@ -206,7 +205,8 @@ pub fn progress(world: &World, founding: &FoundingAuthority, now: Timestamp) -> 
             }
         }
     }
-    let keys = present.into_iter().flat_map(Authorities::trusted).filter_map(|authority| authority.key.as_ref());
+    let keys =
+        present.into_iter().flat_map(Authorities::trusted).filter_map(|authority| authority.key.as_ref());
     let needed: Vec<_> = keys.map(|key| &key.key).collect();
     for kept in world.servers.values() {
         if needed.iter().any(|key| !kept.value.secret_keys.contains(key)) {
@@ -223,7 +223,8 @@ pub fn progress(world: &World, founding: &FoundingAuthority, now: Timestamp) -> 
 
 /// Which authorities a node trusts; one of which nothing is known trusts the founding one alone, which issued its certificate.
 fn trust_of(node: &Node, founding: &FoundingAuthority) -> NodeTrust {
-    let unknown = || NodeTrust { version: AuthoritiesVersion::ZERO, issuer: founding.fingerprint.to_string() };
+    let unknown =
+        || NodeTrust { version: AuthoritiesVersion::ZERO, issuer: founding.fingerprint.to_string() };
     node.trust.clone().unwrap_or_else(unknown)
 }
 

@@ -314,7 +314,8 @@ fn refuse(app: &AppState, request: &Request, denied: Denied) -> Response {
         }
         (Denied::Unknown, None) if is_of_retired(app, request) => {
             let hint = "the authority was replaced while this node was away; join the machine again: bellwether agent join --force";
-            let detail = "authentication failed: the certificate of this node is of an authority that is retired";
+            let detail =
+                "authentication failed: the certificate of this node is of an authority that is retired";
             return Failure::new(Code::Unauthenticated, detail).hint(hint).into_response();
         }
         (denied, _) => denied,

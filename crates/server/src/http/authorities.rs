@@ -1,7 +1,11 @@
 //! The certificate authorities, over HTTP.
 
+use std::time::Duration;
+
 use axum::extract::State;
-use bellwether_api::v1::authorities::{Authorities, Authority, AuthorityPhase, ChangeAuthorities, TrustBundle};
+use bellwether_api::v1::authorities::{
+    Authorities, Authority, AuthorityPhase, ChangeAuthorities, TrustBundle,
+};
 use bellwether_core::decide::authorities::progress;
 
 use super::auth::Authenticated;
@@ -10,6 +14,9 @@ use super::problem::Failure;
 use super::state::AppState;
 use crate::ops;
 use crate::pki;
+
+/// Longest wait for this server to take in what was changed, which takes milliseconds.
+const TAKEN_IN: Duration = Duration::from_secs(5);
 
 pub(crate) async fn get(State(app): State<AppState>) -> Result<JsonAnswer<Authorities>, Failure> {
     shown(&app)
@@ -27,6 +34,7 @@ pub(crate) async fn rotate(
 ) -> Result<JsonAnswer<Authorities>, Failure> {
     let (transactor, pki) = (&app.records.transactor, &app.identity.pki);
     ops::authorities::rotate(transactor, pki, &caller.actor(), &change).await?;
+    taken_in(&app).await;
     shown(&app)
 }
 
@@ -37,6 +45,7 @@ pub(crate) async fn activate(
 ) -> Result<JsonAnswer<Authorities>, Failure> {
     let (transactor, pki) = (&app.records.transactor, &app.identity.pki);
     ops::authorities::activate(transactor, pki, &caller.actor(), &change).await?;
+    taken_in(&app).await;
     shown(&app)
 }
 
@@ -47,6 +56,7 @@ pub(crate) async fn retire(
 ) -> Result<JsonAnswer<Authorities>, Failure> {
     let (transactor, pki) = (&app.records.transactor, &app.identity.pki);
     ops::authorities::retire(transactor, pki, &caller.actor(), &change).await?;
+    taken_in(&app).await;
     shown(&app)
 }
 
@@ -56,7 +66,18 @@ pub(crate) async fn cancel(
     OptionalBody(change): OptionalBody<ChangeAuthorities>,
 ) -> Result<JsonAnswer<Authorities>, Failure> {
     ops::authorities::cancel(&app.records.transactor, &caller.actor(), &change).await?;
+    taken_in(&app).await;
     shown(&app)
+}
+
+/// Waits until this server has taken in what was changed, so that whoever asks for the certificates next receives those.
+async fn taken_in(app: &AppState) {
+    let version = app.world().authorities.as_ref().map_or(0, |kept| kept.value.version.get());
+    let mut live = app.identity.pki.follow();
+    let waited = tokio::time::timeout(TAKEN_IN, live.wait_for(|live| live.version() >= version)).await;
+    if waited.is_err() {
+        tracing::warn!(version, "this server has not taken in the certificate authorities yet");
+    }
 }
 
 fn shown(app: &AppState) -> Result<JsonAnswer<Authorities>, Failure> {

@@ -72,7 +72,10 @@ pub(crate) async fn sync(
         loop {
             // Not kept across the await: ten thousand polls would keep old worlds alive.
             let is_asked = app.traffic.log_requests.waits(&namespace, &name);
-            if is_asked || has_authorities(&app, &known) || has_news(&app.world(), (&namespace, &name), &known) {
+            if is_asked
+                || has_authorities(&app, &known)
+                || has_news(&app.world(), (&namespace, &name), &known)
+            {
                 return;
             }
             // Both arms only wait; polls without a catalogue are not woken for it.

@@ -45,11 +45,8 @@ pub async fn rotate(
     let what = "make another certificate authority";
     change_to(transactor, actor, (what, "authority.added", change), |world, at| {
         let sealed = keyring.seal(&keyring.active(world)?, &place(&fingerprint), &key)?;
-        let next = NewAuthority {
-            fingerprint: fingerprint.clone(),
-            certificate: certificate.clone(),
-            key: sealed,
-        };
+        let next =
+            NewAuthority { fingerprint: fingerprint.clone(), certificate: certificate.clone(), key: sealed };
         decide::prepare(present(world), &founding, next, at).map_err(|refusal| refused(what, &refusal))
     })
     .await
@@ -163,7 +160,10 @@ fn servers_have_keys(what: &str, behind: &AuthorityProgress) -> Result<(), OpErr
     }
     let names: Vec<&str> = behind.servers_without_key.iter().map(|name| name.as_str()).collect();
     Err(OpError::Refused {
-        reason: format!("{what}: servers lack the key for secrets that its own is encrypted with: {}", names.join(", ")),
+        reason: format!(
+            "{what}: servers lack the key for secrets that its own is encrypted with: {}",
+            names.join(", ")
+        ),
         hint: Some("copy pki/secrets.key to them from another server, and restart them".to_owned()),
     })
 }

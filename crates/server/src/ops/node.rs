@@ -173,7 +173,8 @@ pub async fn key_shown(
     transactor
         .change(namespace, actor, |_, fleet, _| {
             let before = active(fleet, name)?;
-            let mut node = if before.is_next_key(shown) { before.clone().with_next_key() } else { before.clone() };
+            let mut node =
+                if before.is_next_key(shown) { before.clone().with_next_key() } else { before.clone() };
             if let Some(trust) = trust {
                 node.trust = Some(trust.clone());
             }

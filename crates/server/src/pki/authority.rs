@@ -77,8 +77,7 @@ pub(super) fn make_founding(now: Timestamp) -> Result<(String, String), PkiError
 /// The certificate and the key (PEM) of another authority.
 pub(super) fn make_next(now: Timestamp) -> Result<(String, String), PkiError> {
     let key = KeyPair::generate().map_err(|error| refuse("a new CA key", error))?;
-    let digits: String =
-        secret::hash(&key.subject_public_key_info()).chars().take(NAME_DIGITS).collect();
+    let digits: String = secret::hash(&key.subject_public_key_info()).chars().take(NAME_DIGITS).collect();
     make(format!("{NAME} {digits}"), &key, now)
 }
 

@@ -79,7 +79,10 @@ async fn an_authority_follows_another_one_and_a_node_goes_with_it() {
     let moved = second.authorities().await.unwrap();
     assert_eq!((moved.not_renewed.len(), moved.old_join_tokens.len()), (1, 1));
     // Who trusts the one before alone is cut off, a machine with its join token too.
-    assert!(matches!(admin(&installation, &before).nodes("default", false).await, Err(CallError::Unreachable { .. })));
+    assert!(matches!(
+        admin(&installation, &before).nodes("default", false).await,
+        Err(CallError::Unreachable { .. })
+    ));
     let fingerprint = named.rsplit_once('.').unwrap().1;
     let joining = Client::by_fingerprint(&[installation.url()], fingerprint).unwrap();
     assert!(joining.join(&join_request(&named, "web-2").1).await.is_err());
@@ -100,7 +103,10 @@ async fn an_authority_follows_another_one_and_a_node_goes_with_it() {
     second.retire_authority(&nothing()).await.unwrap();
     let last = bundle(&second, 3).await.certificates;
     assert_eq!(last.matches("BEGIN CERTIFICATE").count(), 1);
-    assert_eq!(poll(&renewed, 2, AT_ONCE).await.unwrap().authorities.map(|sent| sent.certificates), Some(last.clone()));
+    assert_eq!(
+        poll(&renewed, 2, AT_ONCE).await.unwrap().authorities.map(|sent| sent.certificates),
+        Some(last.clone())
+    );
     installation.restart().await;
     let third = admin(&installation, &last);
     let phases: Vec<AuthorityPhase> =
@@ -151,7 +157,8 @@ async fn a_next_authority_is_dropped_and_what_is_not_due_is_refused_with_the_nex
     let installation = Installation::new().await;
     let client = installation.admin();
     let refused = async |answer: Result<_, CallError>| {
-        let CallError::Problem(problem) = Result::<bellwether_api::v1::authorities::Authorities, _>::unwrap_err(answer)
+        let CallError::Problem(problem) =
+            Result::<bellwether_api::v1::authorities::Authorities, _>::unwrap_err(answer)
         else {
             panic!("no problem")
         };
@@ -163,7 +170,10 @@ async fn a_next_authority_is_dropped_and_what_is_not_due_is_refused_with_the_nex
     assert!(detail.contains("no previous authority is trusted"), "{detail}");
     client.rotate_authority(&nothing()).await.unwrap();
     let (detail, hint) = refused(client.rotate_authority(&nothing()).await).await;
-    assert!(detail.contains("another authority is next already") && hint.contains("cancel"), "{detail} {hint}");
+    assert!(
+        detail.contains("another authority is next already") && hint.contains("cancel"),
+        "{detail} {hint}"
+    );
     let left = client.cancel_authority(&nothing()).await.unwrap();
     assert_eq!((left.version, left.authorities.len()), (2, 1));
 }
