@@ -55,6 +55,7 @@ pub async fn furnish(store: &Store, ca_fingerprint: String, nodes: &[String]) ->
         labels.set(Label::new("role", "web")?)?;
         let node = Node {
             next_key_fingerprint: None,
+            trust: None,
             name,
             labels,
             joined_at: BEGIN,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bellwether_api::client::Identity as ClientIdentity;
 use bellwether_api::client::secret::Secret;
+use bellwether_api::v1::authorities::TrustBundle;
 use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_core::words::time::Timestamp;
 use rustls::pki_types::pem::PemObject;
@@ -133,6 +134,21 @@ impl Identity {
         write(&data_dir.join(CERTIFICATE), &self.certificate)?;
         self.store(data_dir)?;
         disk::remove(&next).map_err(|source| IdentityError::File { action: "remove", path: next, source })
+    }
+
+    /// The version of the authorities that it trusts; 0 if it knows of none.
+    pub(crate) fn trusted_version(&self) -> u64 {
+        TrustBundle::version_in(&self.ca)
+    }
+
+    /// The identity with these authorities, unless they are older than its own.
+    pub(crate) fn trusting(self, ca: String) -> Self {
+        if TrustBundle::version_in(&ca) < self.trusted_version() { self } else { Self { ca, ..self } }
+    }
+
+    /// Writes whom it trusts, as a whole.
+    pub(crate) fn store_trust(&self, data_dir: &Path) -> Result<(), IdentityError> {
+        write(&data_dir.join(CA), &self.ca)
     }
 
     /// The identity with which this node acts for a logical one.

@@ -20,6 +20,7 @@ pub(crate) mod retry;
 pub(crate) mod server_list;
 pub(crate) mod source;
 mod start_gate;
+pub(crate) mod trust;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};

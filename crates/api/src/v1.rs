@@ -5,6 +5,7 @@ pub mod access;
 pub mod annotation;
 pub mod apply;
 pub mod audit;
+pub mod authorities;
 pub mod cloud_event;
 pub mod cluster;
 pub mod ensemble;

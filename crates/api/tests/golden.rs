@@ -100,6 +100,9 @@ round_trip! {
     "slot": v1::slot::Slot => bellwether_core::records::slot::Slot;
     "token": v1::access::StoredToken => bellwether_core::records::token::Token;
     "token_limited": v1::access::StoredToken => bellwether_core::records::token::Token;
+    "stored_authorities": v1::authorities::StoredAuthorities => bellwether_core::records::authorities::Authorities;
+    "node_of_an_authority": v1::node::Node => bellwether_core::records::node::Node;
+    "join_token_of_an_authority": v1::access::StoredJoinToken => bellwether_core::records::token::JoinToken;
     "role": v1::role::StoredRole => bellwether_core::access::Role;
     "stored_secret": v1::secret::StoredSecret => bellwether_core::records::secret::Secret;
     "stored_secret_of_provider": v1::secret::StoredSecret => bellwether_core::records::secret::Secret;
@@ -225,6 +228,10 @@ fn every_sent_shape_is_written_as_it_is_read() {
     holds::<v1::failure::Failures>("failures", |shape| shape);
     holds::<v1::order::OrderPoll>("order_poll", |shape| shape);
     holds::<v1::order::OrderPoll>("order_poll_with_servers", |shape| shape);
+    holds::<v1::order::OrderPoll>("order_poll_with_authorities", |shape| shape);
+    holds::<v1::authorities::Authorities>("authorities", |shape| shape);
+    holds::<v1::authorities::ChangeAuthorities>("change_authorities", |shape| shape);
+    holds::<v1::authorities::TrustBundle>("trust_bundle", |shape| shape);
     holds::<v1::order::OrderPoll>("order_poll_with_params", |shape| shape);
     holds::<v1::access::Join>("join", |shape| shape);
     holds::<v1::rollout::NewRollout>("new_rollout", |shape| shape);

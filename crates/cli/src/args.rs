@@ -2,6 +2,7 @@
 
 mod access;
 mod apply;
+mod authorities;
 mod cluster;
 mod consent;
 mod demo;
@@ -45,6 +46,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub(crate) use access::{AuditVerb, AuthVerb, ContextVerb, JoinTokenVerb, RoleVerb, TokenVerb};
 pub(crate) use apply::{Apply, DocumentKind, Export, FileFlags};
+pub(crate) use authorities::CaVerb;
 pub(crate) use cluster::{ClusterFlags, ClusterVerb};
 pub(crate) use consent::Consent;
 pub(crate) use demo::{Demo, DemoService, Dev};

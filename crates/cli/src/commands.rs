@@ -4,6 +4,7 @@ mod action;
 mod agent;
 mod apply;
 mod audit;
+mod authorities;
 mod bundle;
 mod cluster;
 mod contexts;
@@ -73,7 +74,7 @@ pub(crate) async fn run(args: Args) -> CommandResult {
         Command::Dev(dev) => dev::run(&dev).await,
         Command::Server(verb) => server::run(&global, verb).await,
         Command::Agent(verb) => agent::run(&global, verb).await,
-        Command::Context(verb) => contexts::run(&global, verb),
+        Command::Context(verb) => contexts::run(&global, verb).await,
         Command::Completions { shell } => manual::completions(&shell),
         Command::Man { directory } => manual::pages(&global, &directory),
         Command::Simulate(simulate) => simulate::run(&global, &simulate),

@@ -4,6 +4,7 @@
 //! verdict was committed writes nothing.
 
 pub mod agenda;
+pub mod authorities;
 pub mod causes;
 pub mod clusters;
 pub mod discovery;

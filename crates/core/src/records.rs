@@ -1,6 +1,7 @@
 //! The stored records, one per file. Each record has one writer, named in its file's header.
 
 pub mod annotation;
+pub mod authorities;
 pub mod cluster;
 pub mod cluster_view;
 pub mod definition;

@@ -37,6 +37,7 @@ use fleet::Fleet;
 use alloc::sync::Arc;
 
 use crate::access::Role;
+use crate::records::authorities::Authorities;
 use crate::records::freeze::{Freeze, FreezeKind, FreezeScope};
 use crate::records::key::global::GlobalKey;
 use crate::records::key::{AnyKey, Key};
@@ -74,6 +75,8 @@ pub struct World {
     pub join_tokens: Map<String, Versioned<JoinToken>>,
     /// Roles of the installation's own, by name.
     pub roles: Map<RoleName, Versioned<Role>>,
+    /// The certificate authorities; none while there is the founding one alone.
+    pub authorities: Option<Versioned<Authorities>>,
 }
 
 /// The revision of an optional record: zero when there is none.
@@ -104,6 +107,7 @@ impl World {
             GlobalKey::Freeze(name) => revision_of(self.freezes.get(name)),
             GlobalKey::Server(name) => revision_of(self.servers.get(name)),
             GlobalKey::Leader => revision_of(self.leader.as_ref()),
+            GlobalKey::Authorities => revision_of(self.authorities.as_ref()),
         }
     }
 
@@ -134,6 +138,7 @@ impl World {
             tokens,
             join_tokens,
             roles,
+            authorities,
         } = self;
         let own = [
             freezes.size(),
@@ -142,6 +147,7 @@ impl World {
             tokens.size(),
             join_tokens.size(),
             roles.size(),
+            authorities.iter().count(),
         ];
         own.into_iter().sum::<usize>() + fleets.values().map(Fleet::records).sum::<usize>()
     }

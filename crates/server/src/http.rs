@@ -7,6 +7,7 @@ mod apply;
 mod audit;
 mod auth;
 mod authentication_failures;
+mod authorities;
 mod body;
 mod cluster_wait;
 mod clusters;

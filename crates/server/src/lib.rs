@@ -3,6 +3,8 @@
 //! Start reading at [`run`], which builds a server; then [`transactor`] (operations), [`reconcile`] (deciders), [`http`].
 
 pub mod audit;
+mod authorities;
+mod authority_place;
 pub mod check;
 pub mod config;
 pub mod decider_failures;

@@ -5,6 +5,7 @@ pub mod accept_members;
 mod admins;
 pub mod apply;
 mod at_revision;
+pub mod authorities;
 pub mod cluster;
 pub mod definition;
 pub mod drain;

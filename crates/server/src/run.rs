@@ -20,7 +20,6 @@ use bellwether_rt::tasks::{BoxFuture, StopError, Tasks};
 use bellwether_store::Store;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
-use tokio_rustls::TlsAcceptor;
 
 pub use self::check::{StoreSeen, check};
 use self::check::{check_installation, has_authority};
@@ -29,6 +28,7 @@ pub use self::fault::ServerFault;
 use self::sockets::Sockets;
 use self::store::open_store;
 use crate::audit::AuditLog;
+use crate::authorities;
 use crate::config::{Config, OnStoreFailure};
 use crate::decider_failures::DeciderFailures;
 use crate::freshness::Freshness;
@@ -75,7 +75,7 @@ pub struct Server {
     pub address: SocketAddr,
     /// Address of the listener without TLS, if there is one.
     pub plain_address: Option<SocketAddr>,
-    /// The CA's certificate (PEM).
+    /// The certificates of the authorities that clients trust (PEM).
     pub ca_pem: String,
     app: AppState,
     tasks: Tasks,
@@ -101,7 +101,6 @@ impl Server {
         has_authority(config)?;
         let last_time = believed_clock::of(config, &clock).await?;
         let pki = Pki::open(&config.data_dir.join("pki"), &config.names, clock.now())?;
-        let acceptor = TlsAcceptor::from(Arc::new(pki.server_tls()?));
         let listener = listen(config.listen)?;
         let plain = match config.plain_listen {
             Some(address) if !address.ip().is_loopback() => return Err(RunError::Plain { address }),
@@ -111,7 +110,6 @@ impl Server {
         let address = local(&listener, config.listen);
         let plain_address =
             plain.as_ref().zip(config.plain_listen).map(|(socket, asked)| local(socket, asked));
-        let ca_pem = pki.ca_pem().to_owned();
         let (tasks, inner_tasks, store_tasks) = (Tasks::new(), Tasks::new(), Tasks::new());
         let store = open_store(config, &store_tasks).await?;
         let keyring = Keyring::open(&config.data_dir.join(KEYRING_FILE))?;
@@ -124,7 +122,7 @@ impl Server {
             tasks: &tasks,
             inner_tasks: &inner_tasks,
             clock,
-            peers: Arc::new(HttpPeers::new(&ca_pem)),
+            peers: Arc::new(HttpPeers::new(&pki)),
             audit,
             pki,
             keyring,
@@ -140,13 +138,13 @@ impl Server {
         };
         currency::start(&app, &inner_tasks);
         dropped_tail::start(&app, &inner_tasks);
-        let sockets = Sockets { acceptor, listener, plain };
+        let sockets = Sockets { listener, plain };
         sockets.serve(&app, &tasks);
         tasks.spawn("last time", last_time.keep(app.clock.clone(), tasks.token()));
         Ok(Self {
             address,
             plain_address,
-            ca_pem,
+            ca_pem: app.identity.pki.live().bundle().to_owned(),
             app,
             tasks,
             store,
@@ -168,12 +166,11 @@ impl Server {
     /// # Errors
     /// [`RunError::Listen`] when no port is free.
     pub fn serve_beside(&self, router: axum::Router, tasks: &Tasks) -> Result<SocketAddr, RunError> {
-        let acceptor = TlsAcceptor::from(Arc::new(self.app.identity.pki.server_tls()?));
         let asked = SocketAddr::new(self.address.ip(), 0);
         let listener = listen(asked)?;
         let address = local(&listener, asked);
         let (clock, closed) = (self.app.clock.clone(), self.app.traffic.metrics.closed.clone());
-        let transport = http::Transport { tls: Some(acceptor), clock, closed };
+        let transport = http::Transport { tls: Some(self.app.identity.pki.follow()), clock, closed };
         tasks.spawn("beside", http::serve(listener, transport, router, tasks.child()));
         Ok(address)
     }
@@ -243,6 +240,7 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
         start::agree(store, &config.name, &clock, &*peers).await.map_err(WorldError::Store)?;
     }
     let first = world::load(store, &World::default()).await?;
+    authorities::take_in((&pki, &keyring), &first, &clock)?;
     for warning in stored::warnings(&first, &keyring) {
         tracing::warn!("{warning}");
     }
@@ -294,6 +292,7 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
         stop: tasks.token(),
     });
     deciding::start(config, &app, watches, tasks);
+    authorities::start(&app, &config.data_dir, tasks);
     Ok(app)
 }
 

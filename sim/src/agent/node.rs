@@ -101,6 +101,7 @@ pub fn bearer(node: &NodeName) -> CertificateIdentity {
         namespace: Namespace::parse("default").expect("plain letters are a label"),
         node: node.clone(),
         key_fingerprint: format!("key-of-{node}"),
+        issuer: None,
         expires_at: Timestamp::from_millis(u64::MAX),
     }
 }

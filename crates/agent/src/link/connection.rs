@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use super::contact::ServerContact;
 use super::retry::cannot;
 use super::server_list::SavedServers;
+use super::trust::TrustNews;
 use crate::identity::Identity;
 
 /// The connection to the control plane. Cheap to clone.
@@ -19,6 +20,8 @@ pub(crate) struct Connection {
     contact: watch::Sender<ServerContact>,
     /// Counts how often the server in use changed.
     moves: watch::Sender<u64>,
+    /// What the control plane says of its authorities.
+    trust: TrustNews,
 }
 
 #[derive(Debug)]
@@ -53,7 +56,12 @@ impl Connection {
         let me = format!("{}/{}", identity.namespace, identity.node);
         let servers = KnownServers::new(&me, seed, servers, saved.servers, now);
         let state = ConnectionState { identity, servers, tag: saved.tag, client: None };
-        Self { state: Arc::new(watch::Sender::new(state)), contact, moves: watch::Sender::new(0) }
+        Self {
+            state: Arc::new(watch::Sender::new(state)),
+            contact,
+            moves: watch::Sender::new(0),
+            trust: TrustNews::default(),
+        }
     }
 
     /// The client of the server in use.
@@ -172,16 +180,31 @@ impl Connection {
         self.state.borrow().servers.current().to_owned()
     }
 
-    /// Waits until another certificate is in use than this one, and answers the identity with it. Cancel safe.
-    pub(crate) async fn renewed_from(&self, certificate: &str) -> Option<Identity> {
+    /// Waits until another certificate is in use than that of this identity, or others are trusted, and answers the new one. Cancel safe.
+    pub(crate) async fn renewed_from(&self, before: &Identity) -> Option<Identity> {
         let mut states = self.state.subscribe();
-        let state = states.wait_for(|state| state.identity.certificate != certificate).await;
+        let is_new = |state: &ConnectionState| {
+            state.identity.certificate != before.certificate || state.identity.ca != before.ca
+        };
+        let state = states.wait_for(is_new).await;
         state.ok().map(|state| state.identity.clone())
     }
 
     /// The identity in use.
     pub(crate) fn identity(&self) -> Identity {
         self.state.borrow().identity.clone()
+    }
+
+    /// What the control plane says of its authorities.
+    pub(super) const fn trust(&self) -> &TrustNews {
+        &self.trust
+    }
+
+    /// Waits until the authorities of this version are trusted. Cancel safe.
+    pub(super) async fn trusts(&self, version: u64) {
+        let mut states = self.state.subscribe();
+        // The sender lives as long as this.
+        drop(states.wait_for(|state| state.identity.trusted_version() >= version).await);
     }
 
     /// Uses `identity` from now on.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use bellwether_api::client::{CallError, Client, NodeKnowledge};
 use bellwether_api::problem::Code;
 use bellwether_api::v1;
+use bellwether_api::v1::authorities::TrustBundle;
 use bellwether_api::v1::node_params::LiveParams;
 use bellwether_core::local::servers::LiveServer;
 use bellwether_core::local::{accept, delay};
@@ -26,6 +27,7 @@ use super::connection::Connection;
 use super::job_logs::LogAnswers;
 use super::retry::{cannot, retry_after};
 use crate::catalogue::CatalogueSnapshot;
+use crate::identity::Identity;
 use crate::lease::LeaseRenewal;
 use crate::ledger::Ledger;
 use crate::report_board::ReportBoard;
@@ -79,12 +81,14 @@ impl OrderPoll {
             let mut wants = self.wants_catalogue.clone();
             wants.mark_unchanged();
             let sent = self.lease.as_ref().and_then(LeaseRenewal::now);
+            let identity = self.connection.identity();
             let asks_for_any = self.refused.refused.left(self.clock.now()).is_none();
-            // A dropped poll is repeated by the next agent, or at once when the catalogue is wanted or another server is used;
+            // A dropped poll is repeated by the next agent, or at once when the catalogue is wanted, or another server or certificate is used;
             // accepting an order is not interrupted.
             let answer = tokio::select! {
                 () = token.cancelled() => return,
                 () = changed_or_never(&mut wants) => continue,
+                _ = self.connection.renewed_from(&identity) => continue,
                 () = self.move_to_better_server() => continue,
                 answer = self.poll(round, failed) => answer,
             };
@@ -103,7 +107,7 @@ impl OrderPoll {
                         // There is no refused order any more.
                         self.clear_refused();
                     }
-                    self.handle(answer).await
+                    self.handle(answer, identity).await
                 }
                 Err(CallError::Problem(problem)) if problem.code == Code::Decommissioned => {
                     // It is final: the name may belong to another machine by now.
@@ -144,6 +148,8 @@ impl OrderPoll {
             catalogue: index,
             servers: Some(self.connection.tag()),
             params: self.live_params.as_ref().map(|live| live.borrow().tag.clone()),
+            // A logical node is called with the identity of its host, which takes in others.
+            authorities: self.lease.is_none().then(|| self.connection.identity().trusted_version()),
         };
         let client = self.connection.client()?;
         client.sync(self.namespace.as_str(), self.node.as_str(), known, wait.to_duration()).await
@@ -180,13 +186,14 @@ impl OrderPoll {
     }
 
     /// Handles an answer. Returns how long to wait before the next poll, if at all.
-    async fn handle(&mut self, answer: v1::order::OrderPoll) -> Option<Span> {
+    async fn handle(&mut self, answer: v1::order::OrderPoll, shown: Identity) -> Option<Span> {
         // Before the contact is shown: whoever waits for that reads the catalogue of this answer then.
         if let Some(update) = answer.catalogue {
             self.update_catalogue(update);
         }
         self.connection.answered(self.clock.now());
         self.job_logs.begin(answer.log_requests);
+        let trusts = self.take_in_authorities(answer.authorities, answer.renew.then_some(shown)).await;
         let wants_report = answer.report_requested;
         if let Some(servers) = answer.servers {
             self.save_servers(servers).await;
@@ -206,7 +213,23 @@ impl OrderPoll {
             return late.then_some(delay::FIRST);
         }
         // The server would answer the next poll at once with what cannot be stored.
-        (!kept).then_some(delay::FIRST)
+        (!(kept && trusts)).then_some(delay::FIRST)
+    }
+
+    /// Has the authorities taken in, and the certificate renewed that was shown if it is outdated. Returns whether they are stored.
+    async fn take_in_authorities(
+        &self,
+        authorities: Option<TrustBundle>,
+        outdated: Option<Identity>,
+    ) -> bool {
+        let version = authorities.as_ref().map_or(0, |authorities| authorities.version);
+        if let Some(authorities) = authorities {
+            self.connection.trust().trust(authorities);
+        }
+        if let Some(outdated) = outdated {
+            self.connection.trust().outdated(outdated.certificate);
+        }
+        tokio::time::timeout(DELIVERY, self.connection.trusts(version)).await.is_ok()
     }
 
     /// Takes in the params that reach this node without a rollout: into the ledger first, then to the entities. Returns whether

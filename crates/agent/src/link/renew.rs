@@ -1,9 +1,10 @@
-//! Renewal of the certificate, for a new key, at half of its life.
+//! Renewal of the certificate, for a new key, at half of its life, or when its authority is replaced; and whom this node trusts.
 
 use std::path::{Path, PathBuf};
 
 use bellwether_api::client::secret::Secret;
 use bellwether_api::v1::access::Renew;
+use bellwether_api::v1::authorities::TrustBundle;
 use bellwether_core::local::delay;
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_rt::clock::Clock;
@@ -34,9 +35,20 @@ pub(super) struct CertificateRenewal {
 impl CertificateRenewal {
     /// Runs until the agent stops.
     pub(super) async fn run(self, tasks: Tasks) {
-        let token = tasks.token();
+        let (token, mut news) = (tasks.token(), self.connection.trust().follow());
         for round in 0_u32.. {
-            let mut wait = due(&self.connection.identity(), self.seed).since(self.clock.now());
+            let wanted = news.borrow_and_update().clone();
+            if let Some(bundle) = wanted.bundle
+                && let Err(reason) = self.take_in(bundle, &tasks).await
+            {
+                tracing::warn!("cannot {reason}; the authorities before stay trusted, and it is tried again");
+            }
+            let identity = self.connection.identity();
+            let is_outdated = wanted.outdated.is_some_and(|outdated| outdated == identity.certificate);
+            let mut wait = due(&identity, self.seed).since(self.clock.now());
+            if is_outdated {
+                wait = Span::ZERO;
+            }
             if wait == Span::ZERO {
                 // Files are written whole, so a renewal that is dropped leaves the old certificate or the new one.
                 let renewed = tokio::select! {
@@ -55,8 +67,28 @@ impl CertificateRenewal {
             tokio::select! {
                 () = token.cancelled() => return,
                 () = tokio::time::sleep(wait.min(NAP).to_duration()) => {}
+                // The sender is in the connection, which lives as long as this.
+                _ = news.changed() => {}
             }
         }
+    }
+
+    /// Trusts these authorities, unless it knows later ones. They are stored before they are used.
+    async fn take_in(&self, bundle: TrustBundle, tasks: &Tasks) -> Result<(), String> {
+        let before = self.connection.identity();
+        if bundle.version <= before.trusted_version() {
+            return Ok(());
+        }
+        let (kept, dir) = (before.trusting(bundle.certificates), self.data_dir.clone());
+        let fresh = kept.clone();
+        let stored = tasks.spawn_blocking(move || kept.store_trust(&dir)).await;
+        stored.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+        tracing::info!(
+            version = bundle.version,
+            "trusting other certificate authorities of the control plane"
+        );
+        self.connection.renewed(fresh);
+        Ok(())
     }
 
     async fn renew(&self, tasks: &Tasks) -> Result<(), String> {
@@ -76,12 +108,12 @@ impl CertificateRenewal {
         let answer = answer.map_err(|error| cannot(&error))?;
         let fresh = Identity {
             certificate: answer.certificate,
-            ca: answer.ca,
             issued_at: self.clock.now(),
             expires_at: Timestamp::from_millis(answer.expires_at_ms),
             key: Secret::new(key.serialize_pem()),
             ..identity
-        };
+        }
+        .trusting(answer.ca);
         let kept = fresh.clone();
         let stored = tasks.spawn_blocking(move || kept.store_renewed(&dir)).await;
         stored.map_err(|error| error.to_string())?.map_err(|error| format!("cannot {error}"))?;

@@ -1,11 +1,18 @@
 //! Retries of calls: the time before each grows, and is never shorter than the server asks for.
 
-use bellwether_api::client::CallError;
+use bellwether_api::client::{CallError, UnreachableCause};
+use bellwether_api::problem::Code;
 use bellwether_core::local::delay;
 use bellwether_core::words::time::Span;
 
 /// Longest time that a server may ask for: one that asks for more is called after this.
 const LONGEST_ASKED: Span = Span::from_secs(60);
+
+/// How TLS says that a server does not know the authority of the certificate that it was shown.
+const NOT_OURS: &str = "UnknownCA";
+
+/// What to do if the authority was replaced.
+const AWAY: &str = "if the certificate authority was replaced while this node was away, join the machine again: bellwether agent join --force";
 
 /// How long to wait after `failed` calls in a row failed, the last one with `error`. The time that a server asks for is
 /// spread upwards by up to a half, so that agents it turned away together do not come back together. A call that timed out
@@ -29,7 +36,15 @@ pub(super) fn retry_after(error: &CallError, failed: u32, seed: u64) -> Span {
 /// What failed, as a sentence: "cannot reach SERVER: REASON", or what the server answered.
 pub(crate) fn cannot(error: &CallError) -> String {
     match error {
-        CallError::Problem(problem) => problem.detail.clone(),
+        CallError::Problem(problem) => match &problem.hint {
+            Some(hint) if problem.code == Code::Unauthenticated => format!("{}; {hint}", problem.detail),
+            Some(_) | None => problem.detail.clone(),
+        },
+        CallError::Unreachable { cause, reason, .. }
+            if *cause == UnreachableCause::Certificate || reason.contains(NOT_OURS) =>
+        {
+            format!("cannot {error}; {AWAY}")
+        }
         CallError::Setup { .. }
         | CallError::Unreachable { .. }
         | CallError::NoneReachable { .. }
@@ -41,7 +56,7 @@ pub(crate) fn cannot(error: &CallError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use bellwether_api::problem::{Code, Problem};
+    use bellwether_api::problem::Problem;
 
     use super::*;
 

@@ -232,7 +232,7 @@ async fn follow_certificate(host: Connection, own: Connection, life: Tasks) {
         // Both arms only wait.
         let renewed = tokio::select! {
             () = token.cancelled() => return,
-            renewed = host.renewed_from(&in_use.certificate) => renewed,
+            renewed = host.renewed_from(&in_use) => renewed,
         };
         let Some(renewed) = renewed else { return };
         own.renewed(renewed.acting_as(&in_use.node));

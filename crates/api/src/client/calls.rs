@@ -2,6 +2,7 @@
 
 mod access;
 mod apply;
+mod authorities;
 mod clusters;
 mod ensembles;
 mod entities;

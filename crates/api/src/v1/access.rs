@@ -151,6 +151,9 @@ pub struct StoredJoinToken {
     /// Names of the services that the node may register; all if absent.
     #[serde(default = "any_service", skip_serializing_if = "is_any_service")]
     pub services: Vec<String>,
+    /// The authority that it names, SHA-256 of its certificate in lower-case hex; absent for the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authority: Option<String>,
     /// Name of the token of its creator.
     pub created_by: String,
     /// Time at which it expires, in milliseconds since the Unix epoch.
@@ -326,6 +329,7 @@ impl From<&core::JoinToken> for StoredJoinToken {
             node: from.node.as_ref().map(ToString::to_string),
             labels: texts(&from.labels),
             services: texts(&from.services),
+            authority: from.authority.clone(),
             created_by: from.created_by.to_string(),
             expires_at_ms: from.expires_at.as_millis(),
             used_by: from.used.as_ref().map(|(node, _)| node.to_string()),
@@ -345,6 +349,7 @@ impl TryFrom<StoredJoinToken> for core::JoinToken {
             node: read_some("node", from.node.as_deref())?,
             labels: patterns("labels", &from.labels)?,
             services: patterns("services", &from.services)?,
+            authority: from.authority,
             created_by: read("created_by", &from.created_by)?,
             expires_at: Timestamp::from_millis(from.expires_at_ms),
             used: read_some("used_by", from.used_by.as_deref())?.map(|node| (node, used_at)),

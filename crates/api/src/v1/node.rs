@@ -9,6 +9,7 @@ use bellwether_core::words::counter::RescanNumber;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::authorities::NodeTrust;
 use super::facts::NodeFacts;
 use super::labels::{labels_in, labels_out};
 use super::not_runnable::NotRunnable;
@@ -61,6 +62,9 @@ pub struct Node {
     /// The same of the key that its certificate was renewed for; absent once the node has shown that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_key_fingerprint: Option<String>,
+    /// Which authorities it knows; absent if there has been one only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust: Option<NodeTrust>,
     /// Who paused the node, when and why; absent if it is not paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Annotation>,
@@ -236,6 +240,7 @@ impl From<&core::Node> for Node {
             joined_at_ms: from.joined_at.as_millis(),
             key_fingerprint: from.key_fingerprint.clone(),
             next_key_fingerprint: from.next_key_fingerprint.clone(),
+            trust: from.trust.as_ref().map(NodeTrust::from),
             pause: from.pause.as_ref().map(Annotation::from),
             cordon: from.cordon.as_ref().map(|cordon| Cordon {
                 annotation: Annotation::from(&cordon.annotation),
@@ -258,6 +263,7 @@ impl TryFrom<Node> for core::Node {
             joined_at: Timestamp::from_millis(from.joined_at_ms),
             key_fingerprint: from.key_fingerprint,
             next_key_fingerprint: from.next_key_fingerprint,
+            trust: from.trust.map(Into::into),
             pause: from.pause.map(TryInto::try_into).transpose()?,
             cordon: from.cordon.map(TryInto::try_into).transpose()?,
             decommissioned: from.decommissioned.map(TryInto::try_into).transpose()?,

@@ -8,6 +8,7 @@ use bellwether_core::words::time::Span;
 use serde::{Deserialize, Serialize};
 
 use super::access::{patterns, texts};
+use super::authorities::TrustBundle;
 use super::ensemble::orders::MemberOrder;
 use super::ensemble::osd_orders::OsdsOrder;
 use super::job_log::LogRequest;
@@ -189,6 +190,12 @@ pub struct OrderPoll {
     /// Parts of logs of jobs that readers wait for. They are in no stored order, and each is in one answer only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log_requests: Vec<LogRequest>,
+    /// The authorities that the node is to trust; absent if the version in the request is current, or if the request had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authorities: Option<TrustBundle>,
+    /// Whether the certificate that was shown is of another authority than the active one, so that the node renews it now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub renew: bool,
 }
 
 impl From<&core::Order> for Order {

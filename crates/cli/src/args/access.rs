@@ -159,6 +159,15 @@ pub(crate) enum ContextVerb {
         #[arg(long, value_name = "FILE")]
         token_file: PathBuf,
     },
+    /// Fetch the certificates of the authorities that a context is to trust, over a connection that it trusts now
+    ///
+    /// Do it after another authority was made and before it is brought into use; later, the context trusts the servers no more and has to be
+    /// set again with --ca.
+    Refresh {
+        /// Context name; the current one by default
+        #[arg(value_name = "CONTEXT")]
+        name: Option<String>,
+    },
     /// Delete a context
     Delete {
         /// Context name

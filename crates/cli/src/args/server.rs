@@ -6,6 +6,7 @@ use bellwether_core::words::name::ServerName;
 use bellwether_core::words::time::Span;
 use clap::Subcommand;
 
+use super::authorities::CaVerb;
 use crate::server_addresses::ServerAddresses;
 
 /// Reads the addresses of servers, with commas between.
@@ -30,6 +31,9 @@ pub(crate) enum ServerVerb {
         #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
         reason: String,
     },
+    /// Replace the certificate authority: make another one, bring it into use, trust the one before no more
+    #[command(subcommand)]
+    Ca(CaVerb),
     /// Create a join token for a server; it is shown only once and admits one server, once
     ///
     /// The server that joins with it receives the keys of the installation, so that it needs every right. List and revoke it as the join

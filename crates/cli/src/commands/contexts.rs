@@ -1,11 +1,14 @@
 //! `context`: connection contexts.
 
+use bellwether_api::client::{Access, Client, Identity};
+use bellwether_api::v1::authorities::TrustBundle;
 use serde::Serialize;
 
 use crate::args::{ContextVerb, Global};
 use crate::confirm::confirm;
 use crate::context::{Entry, File, load, read, save};
 use crate::exit::{CommandResult, Exit, Failure};
+use crate::server_addresses::ServerAddresses;
 use crate::show::{Show, table};
 
 /// A context as it is listed; its token is not.
@@ -18,7 +21,7 @@ struct Listed<'a> {
     namespace: &'a str,
 }
 
-pub(super) fn run(global: &Global, verb: ContextVerb) -> CommandResult {
+pub(super) async fn run(global: &Global, verb: ContextVerb) -> CommandResult {
     let mut file = load(global)?;
     let show = Show::new(global);
     let changed = match verb {
@@ -52,6 +55,7 @@ pub(super) fn run(global: &Global, verb: ContextVerb) -> CommandResult {
             file.current.get_or_insert(name);
             changed
         }
+        ContextVerb::Refresh { name } => refresh(global, &mut file, name).await?,
         ContextVerb::Delete { name, consent } => {
             file.find(&name)?;
             confirm(&format!("delete context {name} and its token?"), consent)?;
@@ -63,6 +67,29 @@ pub(super) fn run(global: &Global, verb: ContextVerb) -> CommandResult {
     save(global, &file)?;
     show.changed(&changed);
     Ok(Exit::Yes)
+}
+
+/// Has a context trust whom its servers say; answers what changed.
+async fn refresh(global: &Global, file: &mut File, name: Option<String>) -> Result<String, Failure> {
+    let name = name.or_else(|| global.context.clone()).or_else(|| file.current.clone());
+    let name = name.ok_or_else(|| {
+        Failure::usage("find the context to refresh: none is current")
+            .hint("name it: bellwether context refresh CONTEXT")
+    })?;
+    let entry = file.find(&name)?.clone();
+    let Some(ca) = &entry.ca else {
+        return Ok(format!("context {name}: has no authority, since its connection is not encrypted"));
+    };
+    let ServerAddresses { first, others } = entry.server.clone();
+    // The certificates are not secret: no token is sent for them.
+    let access = Access { server: first, ca: Some(ca.clone()), identity: Identity::Nobody };
+    let bundle = Client::of_several(&access, &others)?.trust_bundle().await?;
+    if bundle.certificates == *ca || bundle.version < TrustBundle::version_in(ca) {
+        return Ok(format!("context {name}: trusts the present authorities already"));
+    }
+    let fresh = Entry { ca: Some(bundle.certificates), ..entry };
+    file.context.insert(name.clone(), fresh);
+    Ok(format!("context {name}: trusts the authorities of version {}", bundle.version))
 }
 
 fn list(show: &Show, file: &File) -> Result<(), Failure> {

@@ -16,6 +16,7 @@ use bellwether_server::run::{RunError, Server, ServerFault, StoreSeen, check, in
 use bellwether_server::secrets::keyring::{KEYRING_FILE, Keyring};
 use bellwether_server::transfer::location::AllowedAuthority;
 
+use super::authorities;
 use super::overview::store_line;
 use super::server_join;
 use super::store_check;
@@ -50,6 +51,7 @@ impl From<RunError> for Failure {
             | RunError::NotDirectory { .. }
             | RunError::NoAuthority { .. }
             | RunError::Pki(_)
+            | RunError::Authorities(_)
             | RunError::Keyring(_)
             | RunError::Installation(_) => LocalFault::DataDirectory.exit(),
             RunError::Plain { .. } => Exit::Refused,
@@ -82,6 +84,7 @@ pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
         ServerVerb::Init { config } => make(global, &load(&config)?, config.config.as_deref()).await,
         ServerVerb::List => list(&Context::new(global)?).await,
         ServerVerb::StepDown { reason } => step_down(&Context::new(global)?, &reason).await,
+        ServerVerb::Ca(verb) => authorities::run(&Context::new(global)?, verb).await,
         ServerVerb::JoinToken { expires_in } => {
             server_join::create_token(&Context::new(global)?, expires_in).await
         }

@@ -31,6 +31,7 @@ mod simulate;
 mod profiles;
 mod redis_client;
 mod standstill;
+mod story_authority;
 mod story_boots;
 mod story_by_hand;
 mod story_ceph;

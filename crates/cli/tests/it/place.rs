@@ -50,8 +50,14 @@ impl Setup {
         place
     }
 
+    /// The certificates of the authorities that clients trust.
+    fn ca(&self) -> PathBuf {
+        let several = self.dir.path().join("server/pki/trusted.pem");
+        if several.exists() { several } else { self.dir.path().join("server/pki/ca.pem") }
+    }
+
     /// Where the server is.
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("https://{}:{}", self.host, self.port)
     }
 
@@ -191,7 +197,7 @@ impl Setup {
         let token = Secret::new(read("server/admin-token").trim());
         let access = Access {
             server: self.url(),
-            ca: Some(read("server/pki/ca.pem")),
+            ca: Some(std::fs::read_to_string(self.ca()).unwrap()),
             identity: Identity::Token(token),
         };
         Client::new(&access).unwrap()
@@ -220,7 +226,7 @@ impl Setup {
             .env_clear()
             .env("HOME", self.dir.path())
             .env("BELLWETHER_SERVER", self.url())
-            .env("BELLWETHER_CA", self.dir.path().join("server/pki/ca.pem"))
+            .env("BELLWETHER_CA", self.ca())
             .env("BELLWETHER_TOKEN", token.trim())
             .stdin(Stdio::null());
         command

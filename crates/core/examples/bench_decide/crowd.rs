@@ -63,6 +63,7 @@ fn world(namespace: &Namespace, short_lived: usize, now: Timestamp) -> World {
             joined_at: now,
             key_fingerprint: String::new(),
             next_key_fingerprint: None,
+            trust: None,
             pause: None,
             cordon: None,
             decommissioned: None,

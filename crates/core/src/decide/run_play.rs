@@ -73,6 +73,7 @@ impl RunPlay {
                 joined_at: Timestamp::EPOCH,
                 key_fingerprint: "".into(),
                 next_key_fingerprint: None,
+                trust: None,
                 pause: None,
                 cordon: None,
                 decommissioned: None,

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use crate::access::NamePattern;
 use crate::records::annotation::Annotation;
+use crate::records::authorities::NodeTrust;
 use crate::words::counter::RescanNumber;
 use crate::words::label::Labels;
 use crate::words::name::{ClusterName, NodeName, ServerName, ServiceName};
@@ -28,6 +29,8 @@ pub struct Node {
     /// The same of the key that its certificate was renewed for, until it shows that one: then it is the current one. Both act as
     /// the node until then, since the answer to the renewal may not have arrived.
     pub next_key_fingerprint: Option<String>,
+    /// Which authorities it knows; `None` if there has only been the one that the installation was founded with.
+    pub trust: Option<NodeTrust>,
     /// Pause of this node by a person; rollouts never change it.
     pub pause: Option<Annotation>,
     /// Cordon or drain of this node by a person.

@@ -53,6 +53,8 @@ pub struct JoinToken {
     pub labels: Vec<NamePattern>,
     /// The services that the node may register.
     pub services: Vec<NamePattern>,
+    /// The authority that it names, SHA-256 of the certificate; `None` for the one that the installation was founded with.
+    pub authority: Option<String>,
     /// Token that created it.
     pub created_by: Actor,
     /// Time it expires; at most an hour after its creation.

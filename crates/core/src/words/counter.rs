@@ -55,6 +55,8 @@ counters! {
     LogPosition;
     /// Number of a node's order.
     Generation;
+    /// Number of a change of the certificate authorities; zero while there is the founding one alone.
+    AuthoritiesVersion;
     /// Number of a member of an ensemble, from 1. No other member of that ensemble ever has it.
     MemberNumber;
     /// Number of a snapshot of an ensemble's data, from 1.

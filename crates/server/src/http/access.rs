@@ -9,6 +9,8 @@ use bellwether_api::v1::access::{
 };
 use bellwether_api::v1::role::Claim;
 use bellwether_core::access::{Identity, ObjectKind, Right, Rights};
+use bellwether_core::records::authorities::NodeTrust;
+use bellwether_core::words::counter::AuthoritiesVersion;
 use bellwether_core::words::name::{Namespace, NodeName};
 
 use super::auth::Authenticated;
@@ -122,7 +124,7 @@ pub(crate) async fn join(
     JsonBody(request): JsonBody<Join>,
 ) -> Result<JsonAnswer<Joined>, Failure> {
     let issued = ops::node::join(&app.records.transactor, &app.identity.pki, request).await?;
-    Ok(JsonAnswer(joined(&app, issued)))
+    Ok(JsonAnswer(joined(issued)))
 }
 
 pub(crate) async fn renew(
@@ -137,30 +139,42 @@ pub(crate) async fn renew(
     let shown = peer.and_then(|Extension(peer)| peer.bearer).map(|bearer| bearer.key_fingerprint);
     let (transactor, pki) = (&app.records.transactor, &app.identity.pki);
     let issued = ops::node::renew(transactor, pki, scope, &shown.unwrap_or_default(), &request).await?;
-    Ok(JsonAnswer(joined(&app, issued)))
+    Ok(JsonAnswer(joined(issued)))
 }
 
-/// Notes that a node has shown the key that its certificate was renewed for. What cannot be noted now is noted at its next poll.
-pub(super) async fn note_key(app: &AppState, (namespace, name): (&Namespace, &NodeName), peer: Option<Peer>) {
+/// Notes that a node has shown the key that its certificate was renewed for, and, once there is more than one authority, which of them it
+/// knows. What cannot be noted now is noted at its next poll.
+pub(super) async fn note_shown(
+    app: &AppState,
+    (namespace, name): (&Namespace, &NodeName),
+    (peer, authorities): (Option<Peer>, Option<u64>),
+) {
     let Some(bearer) = peer.and_then(|peer| peer.bearer).filter(|bearer| bearer.node == *name) else {
         return;
     };
-    let is_next = {
+    let version = AuthoritiesVersion::new(authorities.unwrap_or_default());
+    let trust = bearer.issuer.as_deref().map(|issuer| NodeTrust { version, issuer: issuer.to_owned() });
+    let (is_news, trust) = {
         let world = app.world();
+        let trust = trust.filter(|_| world.authorities.is_some());
         let node = world.fleets.get(namespace).and_then(|fleet| fleet.active_node(name));
-        node.is_some_and(|node| node.value.is_next_key(&bearer.key_fingerprint))
+        let is_news = node.is_some_and(|node| {
+            node.value.is_next_key(&bearer.key_fingerprint) || trust.is_some() && node.value.trust != trust
+        });
+        (is_news, trust)
     };
-    if !is_next {
+    if !is_news {
         return;
     }
     let actor = Identity::Node(name.clone()).actor();
     let scope = NodeScope { namespace, node: name, actor: &actor };
-    if let Err(error) = ops::node::key_shown(&app.records.transactor, scope, &bearer.key_fingerprint).await {
-        tracing::warn!(node = %name, %error, "cannot note that a node has shown its next key");
+    let shown = (bearer.key_fingerprint.as_str(), trust.as_ref());
+    if let Err(error) = ops::node::key_shown(&app.records.transactor, scope, shown).await {
+        tracing::warn!(node = %name, %error, "cannot note what a node has shown");
     }
 }
 
-fn joined(app: &AppState, issued: IssuedCertificate) -> Joined {
+fn joined(issued: IssuedCertificate) -> Joined {
     let expires_at_ms = issued.expires_at.as_millis();
-    Joined { certificate: issued.pem, ca: app.identity.pki.ca_pem().to_owned(), expires_at_ms }
+    Joined { certificate: issued.pem, ca: issued.trusted.1, expires_at_ms }
 }

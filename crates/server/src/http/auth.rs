@@ -315,6 +315,12 @@ fn refuse(app: &AppState, request: &Request, denied: Denied) -> Response {
             let detail = "authentication failed: the certificate of this node has expired";
             return Failure::new(Code::Unauthenticated, detail).hint(hint).into_response();
         }
+        (Denied::Unknown, None) if is_of_retired(app, request) => {
+            let hint = "the authority was replaced while this node was away; join the machine again: bellwether agent join --force";
+            let detail =
+                "authentication failed: the certificate of this node is of an authority that is retired";
+            return Failure::new(Code::Unauthenticated, detail).hint(hint).into_response();
+        }
         (denied, _) => denied,
     };
     let hint = match &denied {
@@ -341,6 +347,9 @@ fn identify(app: &AppState, request: &Request) -> Option<(Identity, Option<Strin
         return (alive && same).then_some((Identity::Token { name, rights }, None));
     }
     let (bearer, node) = node(&world, request)?;
+    if !is_of_trusted(app, &bearer) {
+        return None;
+    }
     let home = Some(bearer.namespace.to_string());
     if node.decommissioned.is_some() || bearer.expires_at <= app.clock.now() {
         return None;
@@ -383,6 +392,18 @@ fn has_expired(app: &AppState, request: &Request) -> bool {
     let shown =
         node(&app.world(), request).filter(|_| !request.headers().contains_key(header::AUTHORIZATION));
     shown.is_some_and(|(bearer, _)| bearer.expires_at <= app.clock.now())
+}
+
+/// Whether the authority of a certificate is trusted now: its connection may be older than that.
+fn is_of_trusted(app: &AppState, bearer: &CertificateIdentity) -> bool {
+    bearer.issuer.as_ref().is_none_or(|issuer| app.identity.pki.live().trusts(issuer))
+}
+
+/// Whether a certificate of a node was shown whose authority is not trusted any more.
+fn is_of_retired(app: &AppState, request: &Request) -> bool {
+    let shown =
+        node(&app.world(), request).filter(|_| !request.headers().contains_key(header::AUTHORIZATION));
+    shown.is_some_and(|(bearer, _)| !is_of_trusted(app, &bearer))
 }
 
 /// By whom and why the node that shows its certificate was decommissioned, if it was.

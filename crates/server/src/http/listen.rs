@@ -21,6 +21,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tower::ServiceExt;
@@ -30,7 +31,7 @@ use super::handshakes::{ArrivalKind, HandshakeLimiter};
 use super::idle::{ActivityStream, LastActivity};
 use super::taken_body::TakenBody;
 use crate::metrics::ClosedConnections;
-use crate::pki::{self, CertificateIdentity};
+use crate::pki::{self, CertificateIdentity, LiveAuthorities};
 
 /// Longest time for the headers of a request: a slower client occupies a connection for nothing.
 const HEADER_DEADLINE: Duration = Duration::from_secs(15);
@@ -67,7 +68,7 @@ pub fn from_peer(request: &mut http::Request<Body>, bearer: CertificateIdentity)
 #[derive(Clone)]
 pub(crate) struct Transport {
     /// TLS; none for a loopback listener without it.
-    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) tls: Option<watch::Receiver<Arc<LiveAuthorities>>>,
     /// The clock by which silence is measured.
     pub(crate) clock: Clock,
     /// Counts connections that are closed by the server.
@@ -119,15 +120,16 @@ impl ServeContext {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "cannot disable Nagle's algorithm");
         }
-        let Some(tls) = self.transport.tls.clone() else {
+        let Some(authorities) = self.transport.tls.as_ref().map(|live| Arc::clone(&live.borrow())) else {
             return self.serve_http((stream, None), peer).await;
         };
         let (classes, tasks, address) = (self.classes.clone(), self.tasks.clone(), peer.address);
+        let tls = TlsAcceptor::from(authorities.tls());
         let (state, transport) = (peer.connection.clone(), self.transport.clone());
         // Boxed, so that a connection does not keep the space of its handshake.
         let handshaking = Box::pin(async move {
             let tls_stream = classes.handshake(&tls, stream, address).await;
-            tls_stream.map(|tls_stream| self.serve_tls(tls_stream, peer))
+            tls_stream.map(|tls_stream| self.serve_tls(tls_stream, peer, &authorities))
         });
         // All arms only wait; a client whose handshake is cut short connects elsewhere.
         let served = tokio::select! {
@@ -146,10 +148,15 @@ impl ServeContext {
         self,
         (stream, caller): (TlsStream<TcpStream>, ArrivalKind),
         mut peer: Peer,
+        authorities: &LiveAuthorities,
     ) -> ConnectionFuture {
         let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
         peer.bearer = certificate.and_then(|certificate| match pki::bearer(certificate) {
-            Ok(bearer) => Some(bearer),
+            Ok(bearer) => {
+                // Empty is none of ours: it expired since the session began that is resumed.
+                let issuer = authorities.issuer_of(certificate).unwrap_or_default();
+                Some(CertificateIdentity { issuer: Some(issuer), ..bearer })
+            }
             Err(error) => {
                 tracing::warn!(address = ?peer.address, %error, "ignoring a client certificate");
                 None

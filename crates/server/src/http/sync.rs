@@ -6,6 +6,7 @@ use axum::Extension;
 use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::ShapeError;
+use bellwether_api::v1::authorities::TrustBundle;
 use bellwether_api::v1::node_params::{LiveParams, LiveParamsTag};
 use bellwether_api::v1::order::OrderPoll;
 use bellwether_core::words::counter::{Generation, LogPosition};
@@ -43,17 +44,20 @@ pub(crate) async fn sync(
     peer: Option<Extension<Peer>>,
     query: QueryParams,
 ) -> Result<JsonAnswer<OrderPoll>, Failure> {
-    query.only(&["generation", "catalogue", "servers", "params", "wait"])?;
+    query.only(&["generation", "catalogue", "servers", "params", "authorities", "wait"])?;
     let known = Known {
         generation: Generation::new(query.get("generation")?.unwrap_or_default()),
         catalogue: query.get("catalogue")?.map(LogPosition::new),
         params: query.get("params")?,
+        authorities: query.get("authorities")?,
     };
     let server_list: Option<String> = query.get("servers")?;
     let wait = query.get::<String>("wait")?.map_or(Ok(WAIT), |_| query.wait())?;
     // Dropped, so that it does not occupy memory while the poll waits.
     drop(query);
-    access::note_key(&app, (&namespace, &name), peer.map(|Extension(peer)| peer)).await;
+    let peer = peer.map(|Extension(peer)| peer);
+    let issuer = peer.as_ref().and_then(|peer| peer.bearer.as_ref()).and_then(|bearer| bearer.issuer.clone());
+    access::note_shown(&app, (&namespace, &name), (peer, known.authorities)).await;
     // Without its membership this server cannot record that the node is present; another server can.
     let mut place = app.cluster.membership.clone();
     let placed = tokio::time::timeout(PLACE_WITHIN, place.wait_for(Option::is_some)).await;
@@ -68,7 +72,10 @@ pub(crate) async fn sync(
         loop {
             // Not kept across the await: ten thousand polls would keep old worlds alive.
             let is_asked = app.traffic.log_requests.waits(&namespace, &name);
-            if is_asked || has_news(&app.world(), (&namespace, &name), &known) {
+            if is_asked
+                || has_authorities(&app, &known)
+                || has_news(&app.world(), (&namespace, &name), &known)
+            {
                 return;
             }
             // Both arms only wait; polls without a catalogue are not woken for it.
@@ -94,6 +101,7 @@ pub(crate) async fn sync(
     let params =
         known.params.as_ref().and_then(|tag| live_params(&world, (&namespace, &name), tag)).transpose()?;
     // Included in the next response, whatever its reason: polls are not woken because a server came or went.
+    let authorities = app.identity.pki.live();
     let servers = server_list.and_then(|tag| servers::news(&world, app.clock.now(), &tag));
     Ok(JsonAnswer(OrderPoll {
         order,
@@ -101,6 +109,11 @@ pub(crate) async fn sync(
         catalogue,
         servers,
         params,
+        renew: known.authorities.is_some() && issuer.is_some_and(|issuer| *issuer != *authorities.active()),
+        authorities: known.authorities.filter(|known| authorities.version() > *known).map(|_| TrustBundle {
+            version: authorities.version(),
+            certificates: authorities.bundle().to_owned(),
+        }),
         // Last: what is taken is in this response.
         log_requests: app.traffic.log_requests.take(&namespace, &name),
     }))
@@ -113,6 +126,13 @@ struct Known {
     catalogue: Option<LogPosition>,
     /// `None` if it uses no live params.
     params: Option<LiveParamsTag>,
+    /// Version of the authorities; `None` if it does not take in others.
+    authorities: Option<u64>,
+}
+
+/// Whether this server has later authorities than a node.
+fn has_authorities(app: &AppState, known: &Known) -> bool {
+    known.authorities.is_some_and(|known| app.identity.pki.live().version() > known)
 }
 
 /// Whether there is an order, a catalogue update or a change of params for a node that has these.

@@ -28,7 +28,7 @@ use super::routes::{self, Routes};
 use super::state::AppState;
 
 /// The parts of the table. A new one is one line.
-const PARTS: [fn(Routes) -> Routes; 42] = [
+const PARTS: [fn(Routes) -> Routes; 43] = [
     nodes::nodes,
     nodes::runnable,
     nodes::params,
@@ -70,6 +70,7 @@ const PARTS: [fn(Routes) -> Routes; 42] = [
     access::access,
     access::roles,
     server::server,
+    server::authorities,
     server::installation,
 ];
 

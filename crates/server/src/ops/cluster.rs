@@ -256,6 +256,7 @@ fn manager(fleet: &Fleet, cluster: &Cluster, now: Timestamp) -> Result<Node, OpE
         joined_at: now,
         key_fingerprint: String::new(),
         next_key_fingerprint: None,
+        trust: None,
         pause: None,
         cordon: None,
         decommissioned: None,

@@ -9,12 +9,14 @@ use bellwether_api::v1;
 use bellwether_api::v1::labels::labels_in;
 use bellwether_core::decide::registrations;
 use bellwether_core::records::annotation::Annotation;
+use bellwether_core::records::authorities::NodeTrust;
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::global::GlobalRecord;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::node::{Cordon, Node};
 use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, Write};
+use bellwether_core::words::counter::AuthoritiesVersion;
 use bellwether_core::words::label::{Label, Labels};
 use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_core::world::World;
@@ -74,6 +76,10 @@ pub async fn join(
                 joined_at: now,
                 key_fingerprint: issued.key_fingerprint.clone(),
                 next_key_fingerprint: None,
+                trust: (issued.trusted.0 > 0).then(|| NodeTrust {
+                    version: AuthoritiesVersion::new(issued.trusted.0),
+                    issuer: issued.issuer.clone(),
+                }),
                 // An operator set the pause: joining again does not end it.
                 pause: fleet.active_node(&name).and_then(|kept| kept.value.pause.clone()),
                 // The same holds for a cordon.
@@ -154,19 +160,28 @@ pub async fn renew(
     Ok(issued)
 }
 
-/// Notes that a node has shown this key: if it is the next one, the one before is none of it any more.
+/// Notes what a node has shown: a key, of which the one before is none of it any more if it is the next one, and whom it trusts.
 ///
 /// # Errors
 /// [`OpError::NotFound`] for a node that does not exist.
-pub async fn key_shown(transactor: &Transactor, scope: NodeScope<'_>, shown: &str) -> Result<(), OpError> {
+pub async fn key_shown(
+    transactor: &Transactor,
+    scope: NodeScope<'_>,
+    (shown, trust): (&str, Option<&NodeTrust>),
+) -> Result<(), OpError> {
     let NodeScope { namespace, node: name, actor } = scope;
     transactor
         .change(namespace, actor, |_, fleet, _| {
-            let node = active(fleet, name)?;
-            if !node.is_next_key(shown) {
+            let before = active(fleet, name)?;
+            let mut node =
+                if before.is_next_key(shown) { before.clone().with_next_key() } else { before.clone() };
+            if let Some(trust) = trust {
+                node.trust = Some(trust.clone());
+            }
+            if node == before {
                 return Ok((None, ()));
             }
-            let writes = vec![Write::put(Record::Node(node.with_next_key()))];
+            let writes = vec![Write::put(Record::Node(node))];
             Ok::<_, OpError>((Some(Changeset { writes, events: Vec::new() }), ()))
         })
         .await

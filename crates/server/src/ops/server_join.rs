@@ -39,7 +39,8 @@ pub async fn create_token(
     if life > MAX_LIFE || life == Span::ZERO {
         return Err(ShapeError::at("expires_in", "must be over 0s and at most 1h").into());
     }
-    let secret = secret::new_server_token(&pki.ca_fingerprint())?;
+    let authority = pki.live().active().to_owned();
+    let secret = secret::new_server_token(&authority)?;
     let secret_hash = secret::hash(secret.expose().as_bytes());
     let namespace = access_namespace()?;
     transactor
@@ -51,6 +52,7 @@ pub async fn create_token(
                 node: None,
                 labels: Vec::new(),
                 services: Vec::new(),
+                authority: Some(authority.clone()),
                 created_by: actor.clone(),
                 expires_at: now.plus(life),
                 used: None,

@@ -128,7 +128,8 @@ pub async fn create_join(
     }
     let (labels, services) =
         (patterns("labels", &request.labels)?, service_patterns("services", &request.services)?);
-    let secret = secret::new_join_token(&pki.ca_fingerprint())?;
+    let authority = pki.live().active().to_owned();
+    let secret = secret::new_join_token(&authority)?;
     let secret_hash = secret::hash(secret.expose().as_bytes());
     transactor
         .change(&access_namespace()?, actor, |world, _, now| {
@@ -142,6 +143,7 @@ pub async fn create_join(
                 node: node.clone(),
                 labels: labels.clone(),
                 services: services.clone(),
+                authority: Some(authority.clone()),
                 created_by: actor.clone(),
                 expires_at: now.plus(life),
                 used: None,

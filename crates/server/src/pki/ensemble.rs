@@ -1,5 +1,5 @@
-//! Authorities of ensembles. The key of each is derived from that of the installation's authority, so that every server has it, nothing is
-//! stored, and what one ensemble trusts is worth nothing to another one. Members and clients have different ones: a client is no member.
+//! Authorities of ensembles. The key of each is derived from that of the authority that the installation was initialised with, also while
+//! another one is active, so that every server has it, nothing is stored, and what one ensemble trusts is worth nothing to another one. Members and clients have different ones: a client is no member.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -12,7 +12,8 @@ use rcgen::{
 use ring::hmac;
 use rustls::pki_types::PrivatePkcs8KeyDer;
 
-use super::{CA_LIFE, Pki, PkiError, dns_name, named_issuer, refuse, validity};
+use super::certificate::{BACKDATE, CA_LIFE, dns_name, named_issuer, refuse, validity};
+use super::{Pki, PkiError};
 
 /// Validity of a member's certificates. Its agent asks for new ones at half of that; without a control plane they last that long.
 const MEMBER_LIFE: Span = Span::from_secs(365 * 86_400);
@@ -117,10 +118,10 @@ impl Pki {
         let mut request =
             CertificateSigningRequestParams::from_pem(request_pem).map_err(|error| refuse(what, error))?;
         let authority = self.authority(of, use_)?;
-        let end = self.ca_since.plus(CA_LIFE);
-        let expires_at = now.max(self.ca_since).plus(life).min(end);
+        let end = self.founding.since.plus(CA_LIFE);
+        let expires_at = now.max(self.founding.since).plus(life).min(end);
         named_issuer(&mut params);
-        validity(&mut params, now.min(self.ca_since.plus(super::BACKDATE)), expires_at)?;
+        validity(&mut params, now.min(self.founding.since.plus(BACKDATE)), expires_at)?;
         request.params = params;
         let signed = request.signed_by(&authority.issuer).map_err(|error| refuse(what, error))?;
         Ok(IssuedForEnsemble { pem: signed.pem(), ca_pem: authority.ca_pem, expires_at })
@@ -143,7 +144,7 @@ impl Pki {
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         params.serial_number = Some(SerialNumber::from(1_u64));
-        validity(&mut params, self.ca_since, self.ca_since.plus(CA_LIFE))?;
+        validity(&mut params, self.founding.since, self.founding.since.plus(CA_LIFE))?;
         let certificate = params.self_signed(&key).map_err(|error| refuse(what, error))?;
         let ca_pem = certificate.pem();
         let issuer = Issuer::from_ca_cert_pem(&ca_pem, key).map_err(|error| refuse(what, error))?;

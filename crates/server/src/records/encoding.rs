@@ -115,6 +115,7 @@ pub fn write_global(record: &GlobalRecord) -> Result<Bytes, ShapeError> {
         GlobalRecord::Token(token) => put(schema, v1::access::StoredToken::from(token)),
         GlobalRecord::JoinToken(token) => put(schema, v1::access::StoredJoinToken::from(token)),
         GlobalRecord::Role(role) => put(schema, v1::role::StoredRole::from(role)),
+        GlobalRecord::Authorities(all) => put(schema, v1::authorities::StoredAuthorities::from(all)),
     }
 }
 
@@ -217,6 +218,9 @@ pub fn read_global(key: &GlobalKey, bytes: &[u8]) -> Result<GlobalRecord, ShapeE
             GlobalRecord::JoinToken(get::<v1::access::StoredJoinToken>(schema, bytes)?.try_into()?)
         }
         GlobalKey::Role(_) => GlobalRecord::Role(get::<v1::role::StoredRole>(schema, bytes)?.try_into()?),
+        GlobalKey::Authorities => {
+            GlobalRecord::Authorities(get::<v1::authorities::StoredAuthorities>(schema, bytes)?.try_into()?)
+        }
     })
 }
 
@@ -228,6 +232,7 @@ const fn global_schema(key: &GlobalKey) -> &'static str {
         GlobalKey::Token(_) => "token.v1",
         GlobalKey::JoinToken(_) => "join-token.v1",
         GlobalKey::Role(_) => "role.v1",
+        GlobalKey::Authorities => "authorities.v1",
     }
 }
 

@@ -48,6 +48,9 @@ pub const SERVERS: &str = "/bw/server/";
 /// Key of the leader.
 pub const LEADER: &str = "/bw/leader";
 
+/// The key of the certificate authorities.
+const AUTHORITIES: &str = "/bw/authorities";
+
 /// A key, parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyLocation {
@@ -139,6 +142,7 @@ pub fn global(key: &GlobalKey) -> Bytes {
         GlobalKey::Token(hash) => format!("/bw/token/{hash}"),
         GlobalKey::JoinToken(hash) => format!("/bw/join-token/{hash}"),
         GlobalKey::Role(name) => format!("/bw/role/{name}"),
+        GlobalKey::Authorities => AUTHORITIES.to_owned(),
     };
     text.into()
 }
@@ -211,6 +215,7 @@ pub fn read(key: &[u8]) -> Option<KeyLocation> {
     let text = std::str::from_utf8(key).ok()?.strip_prefix(ROOT)?;
     match text.split_once('/') {
         None if text == "leader" => Some(KeyLocation::Global(GlobalKey::Leader)),
+        None if text == "authorities" => Some(KeyLocation::Global(GlobalKey::Authorities)),
         None => matches!(text, "meta" | "moving").then_some(KeyLocation::Aside),
         Some(("server", name)) => Some(KeyLocation::Global(GlobalKey::Server(name.parse().ok()?))),
         Some(("freeze", name)) => Some(KeyLocation::Global(GlobalKey::Freeze(name.parse().ok()?))),

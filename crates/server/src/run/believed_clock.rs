@@ -5,6 +5,7 @@ use bellwether_rt::tasks::Tasks;
 
 use super::error::RunError;
 use super::store::open_store;
+use crate::authorities::trusted_file;
 use crate::config::Config;
 use crate::timing::last_time::LastTime;
 use crate::timing::peers::HttpPeers;
@@ -16,11 +17,11 @@ pub(super) async fn of(config: &Config, clock: &Clock) -> Result<LastTime, RunEr
     if last.doubt(config, clock.wall(), None).is_none() {
         return Ok(last);
     }
-    let path = config.data_dir.join("pki/ca.pem");
-    let ca = std::fs::read_to_string(&path).map_err(|source| RunError::File { path, source })?;
+    let trusted = trusted_file(&config.data_dir);
+    let ca = std::fs::read_to_string(&trusted).map_err(|source| RunError::File { path: trusted, source })?;
     let tasks = Tasks::new();
     let store = open_store(config, &tasks).await?;
-    let waited = last.believed(config, &store, (clock, &HttpPeers::new(&ca))).await;
+    let waited = last.believed(config, &store, (clock, &HttpPeers::trusting(ca))).await;
     store.close().await;
     tasks.cancel();
     waited.map_err(WorldError::Store)?;

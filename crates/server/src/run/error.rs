@@ -23,6 +23,9 @@ pub enum RunError {
     /// Keys or certificates failed.
     #[error("{0}")]
     Pki(#[from] PkiError),
+    /// The certificate authorities of the store cannot be used.
+    #[error("{0}")]
+    Authorities(#[from] crate::authorities::AuthoritiesError),
     /// The keys for secrets cannot be read.
     #[error("{0}")]
     Keyring(#[from] crate::secrets::keyring::KeyringError),

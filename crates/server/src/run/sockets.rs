@@ -2,13 +2,11 @@
 
 use bellwether_rt::tasks::Tasks;
 use tokio::net::TcpListener;
-use tokio_rustls::TlsAcceptor;
 
 use crate::http::{self, AppState};
 
 /// The sockets of a server.
 pub(super) struct Sockets {
-    pub(super) acceptor: TlsAcceptor,
     pub(super) listener: TcpListener,
     pub(super) plain: Option<TcpListener>,
 }
@@ -18,7 +16,8 @@ impl Sockets {
     pub(super) fn serve(self, app: &AppState, tasks: &Tasks) {
         let router = http::router(app);
         let closed = app.traffic.metrics.closed.clone();
-        let transport = http::Transport { tls: Some(self.acceptor), clock: app.clock.clone(), closed };
+        let transport =
+            http::Transport { tls: Some(app.identity.pki.follow()), clock: app.clock.clone(), closed };
         tasks.spawn("https", http::serve(self.listener, transport.clone(), router.clone(), tasks.child()));
         if let Some(plain) = self.plain {
             let transport = http::Transport { tls: None, ..transport };

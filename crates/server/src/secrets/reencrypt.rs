@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use bellwether_core::records::authorities::Authorities;
+use bellwether_core::records::key::global::GlobalRecord;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::secret::{Ciphertext, SecretSource, SecretValue, SecretValues};
 use bellwether_core::verdict::{Changeset, Write};
@@ -12,6 +14,7 @@ use bellwether_core::world::fleet::Fleet;
 use tokio_util::sync::CancellationToken;
 
 use super::keyring::{Keyring, KeyringError};
+use crate::authority_place::place as place_of_authority;
 use crate::leadership::Leadership;
 use crate::ops::OpError;
 use crate::ops::params::secrets::{ParamsOwner, place};
@@ -61,10 +64,41 @@ impl Reencryption {
                 }
             }
         }
+        if has_outdated_authority(world, active) {
+            match self.authorities(active).await {
+                Ok(()) => changed += 1,
+                Err(OpError::Keyring(KeyringError::Lost { .. } | KeyringError::Altered)) => failed += 1,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot encrypt the key of an authority again; it is tried again");
+                    return false;
+                }
+            }
+        }
         if changed + failed > 0 {
             tracing::info!(key = %active, changed, failed, "encrypted secrets again under the newest key");
         }
         true
+    }
+
+    /// Encrypts the keys of the certificate authorities again. Nothing else about them changes.
+    async fn authorities(&self, active: &SecretKeyId) -> Result<(), OpError> {
+        let actor = Actor::parse("bellwether").expect("plain letters are an actor");
+        let namespace = Namespace::parse("default").expect("plain letters are a label");
+        let keyring = self.transactor.keyring();
+        self.transactor
+            .change(&namespace, &actor, |world, _, _| {
+                let Some(kept) = &world.authorities else { return Ok((None, ())) };
+                let mut authorities = Authorities::clone(&kept.value);
+                for authority in &mut authorities.all {
+                    let place = place_of_authority(&authority.fingerprint);
+                    if let Some(text) = authority.key.as_mut().filter(|text| text.key != *active) {
+                        *text = keyring.seal(active, &place, &keyring.unseal(&place, text)?)?;
+                    }
+                }
+                let writes = vec![Write::put(GlobalRecord::Authorities(authorities))];
+                Ok::<_, OpError>((Some(Changeset { writes, events: vec![] }), ()))
+            })
+            .await
     }
 
     async fn one(&self, namespace: &Namespace, key: &Key, active: &SecretKeyId) -> Result<(), OpError> {
@@ -79,6 +113,12 @@ impl Reencryption {
             })
             .await
     }
+}
+
+/// Whether the key of a certificate authority is encrypted with another key.
+fn has_outdated_authority(world: &World, active: &SecretKeyId) -> bool {
+    let all = world.authorities.iter().flat_map(|kept| &kept.value.all);
+    all.filter_map(|authority| authority.key.as_ref()).any(|text| text.key != *active)
 }
 
 /// The records with a secret under another key.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bellwether_api::client::{Access, Client, Identity};
@@ -11,6 +11,9 @@ use bellwether_core::words::name::ServerName;
 use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::{Clock, difference_ms};
 use bellwether_rt::tasks::BoxFuture;
+use tokio::sync::watch;
+
+use crate::pki::{LiveAuthorities, Pki};
 
 /// Longest wait for another server: a failed one keeps its membership for a few seconds.
 pub(super) const WITHIN: Duration = Duration::from_secs(2);
@@ -44,31 +47,70 @@ pub trait PeerTimes: Send + Sync + Debug {
 /// Asks over HTTPS, one connection for each server.
 #[derive(Debug)]
 pub struct HttpPeers {
-    ca_pem: String,
+    trusted: TrustedServers,
     // A std mutex: held for a look into the map, never across an await.
-    clients: Mutex<BTreeMap<String, Client>>,
+    clients: Mutex<Clients>,
+}
+
+/// Whose certificates other servers may have.
+#[derive(Debug)]
+enum TrustedServers {
+    /// These (PEM).
+    Fixed(String),
+    /// Those of the authorities in use.
+    Live(watch::Receiver<Arc<LiveAuthorities>>),
+}
+
+impl TrustedServers {
+    /// The version of the authorities, and their certificates (PEM).
+    fn now(&self) -> (u64, String) {
+        match self {
+            Self::Fixed(certificates) => (0, certificates.clone()),
+            Self::Live(live) => {
+                let live = live.borrow();
+                (live.version(), live.bundle().to_owned())
+            }
+        }
+    }
+}
+
+/// Clients that trust the authorities of one version, by the address of their server.
+#[derive(Debug, Default)]
+struct Clients {
+    version: u64,
+    of: BTreeMap<String, Client>,
 }
 
 impl HttpPeers {
-    /// Asks servers with certificates of this authority.
+    /// Asks servers with certificates of the authorities that are trusted at the time.
     #[must_use]
-    pub fn new(ca_pem: &str) -> Self {
-        Self { ca_pem: ca_pem.to_owned(), clients: Mutex::default() }
+    pub fn new(pki: &Pki) -> Self {
+        Self { trusted: TrustedServers::Live(pki.follow()), clients: Mutex::default() }
+    }
+
+    /// Asks servers with certificates of these authorities (PEM).
+    #[must_use]
+    pub fn trusting(certificates: String) -> Self {
+        Self { trusted: TrustedServers::Fixed(certificates), clients: Mutex::default() }
     }
 
     fn client(&self, address: &str) -> Option<Client> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(client) = clients.get(address) {
+        let (version, trusted) = self.trusted.now();
+        if clients.version != version {
+            *clients = Clients { version, of: BTreeMap::new() };
+        }
+        if let Some(client) = clients.of.get(address) {
             return Some(client.clone());
         }
-        let (server, ca) = (address.to_owned(), Some(self.ca_pem.clone()));
+        let (server, ca) = (address.to_owned(), Some(trusted));
         let client = Client::new(&Access { server, ca, identity: Identity::Nobody }).ok()?;
-        clients.insert(address.to_owned(), client.clone());
+        clients.of.insert(address.to_owned(), client.clone());
         Some(client)
     }
 
     fn forget(&self, address: &str) {
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner).remove(address);
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner).of.remove(address);
     }
 }
 

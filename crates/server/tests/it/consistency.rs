@@ -50,7 +50,7 @@ impl Seen {
             tasks: outer,
             inner_tasks: inner,
             clock,
-            peers: Arc::new(HttpPeers::new(pki.ca_pem())),
+            peers: Arc::new(HttpPeers::new(&pki)),
             keyring: Keyring::default(),
             audit: AuditLog::off(),
             pki,

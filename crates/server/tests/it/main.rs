@@ -11,6 +11,7 @@
 mod access;
 mod apply;
 mod authentication_failures;
+mod authorities;
 mod bad_input;
 mod classes;
 mod clocks;

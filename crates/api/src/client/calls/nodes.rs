@@ -51,12 +51,14 @@ pub struct NodeKnowledge {
     pub servers: Option<String>,
     /// Tag of the params that it read without a rollout, empty if it has none; `None` if it uses no such params.
     pub params: Option<String>,
+    /// Version of the authorities that it trusts, 0 if it knows of none; `None` if it does not take in others.
+    pub authorities: Option<u64>,
 }
 
 impl From<(u64, Option<u64>)> for NodeKnowledge {
     /// The first poll: no order and no catalogue.
     fn from((generation, catalogue): (u64, Option<u64>)) -> Self {
-        Self { generation, catalogue, servers: None, params: None }
+        Self { generation, catalogue, servers: None, params: None, authorities: None }
     }
 }
 
@@ -348,6 +350,9 @@ impl Client {
         }
         if let Some(tag) = &known.params {
             path.push_str(&format!("&params={}", encode(tag)));
+        }
+        if let Some(version) = known.authorities {
+            path.push_str(&format!("&authorities={version}"));
         }
         self.get(&path, wait + BEYOND_WAIT).await
     }

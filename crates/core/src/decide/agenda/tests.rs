@@ -120,6 +120,7 @@ impl Play {
             joined_at: self.now,
             key_fingerprint: "".into(),
             next_key_fingerprint: None,
+            trust: None,
             pause: None,
             cordon: None,
             decommissioned: None,

@@ -76,6 +76,7 @@ impl Setup {
             joined_at: at(0),
             key_fingerprint: String::new(),
             next_key_fingerprint: None,
+            trust: None,
             pause: None,
             cordon: cordoned.then(|| Cordon { annotation: annotation(), drain: None }),
             decommissioned: decommissioned.then(annotation),

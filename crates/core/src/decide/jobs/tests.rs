@@ -63,6 +63,7 @@ fn world() -> World {
         joined_at: Timestamp::EPOCH,
         key_fingerprint: "".into(),
         next_key_fingerprint: None,
+        trust: None,
         pause: None,
         cordon: None,
         decommissioned: None,

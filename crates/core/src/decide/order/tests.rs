@@ -32,6 +32,7 @@ fn node(name: &str, paused: bool, gone: bool) -> Record {
         joined_at: Timestamp::EPOCH,
         key_fingerprint: "".into(),
         next_key_fingerprint: None,
+        trust: None,
         pause: paused.then(|| mark.clone()),
         cordon: None,
         decommissioned: gone.then_some(mark),

@@ -34,6 +34,7 @@ fn node(name: &str, decommissioned: bool) -> Record {
         joined_at: at(0),
         key_fingerprint: String::new(),
         next_key_fingerprint: None,
+        trust: None,
         pause: None,
         cordon: None,
         decommissioned: decommissioned.then_some(mark),

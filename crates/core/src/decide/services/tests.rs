@@ -28,6 +28,7 @@ impl Bench {
             labels: Labels::default(),
             key_fingerprint: "00".to_string(),
             next_key_fingerprint: None,
+            trust: None,
             joined_at: Timestamp::EPOCH,
             pause: None,
             cordon: None,

@@ -41,6 +41,7 @@ impl Setup {
                 joined_at: at(0),
                 key_fingerprint: String::new(),
                 next_key_fingerprint: None,
+                trust: None,
                 pause: None,
                 cordon: None,
                 decommissioned: None,

@@ -32,6 +32,7 @@ fn machine(node: &str) -> Record {
         joined_at: Timestamp::EPOCH,
         key_fingerprint: Default::default(),
         next_key_fingerprint: None,
+        trust: None,
         pause: None,
         cordon: None,
         decommissioned: None,

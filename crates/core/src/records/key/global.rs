@@ -3,6 +3,7 @@
 use alloc::string::String;
 
 use crate::access::Role;
+use crate::records::authorities::Authorities;
 use crate::records::freeze::Freeze;
 use crate::records::server::{Leader, Server};
 use crate::records::token::{JoinToken, Token};
@@ -23,6 +24,8 @@ pub enum GlobalKey {
     JoinToken(String),
     /// A role of the installation's own, by name.
     Role(RoleName),
+    /// The certificate authorities; there is one such record.
+    Authorities,
 }
 
 /// A record that belongs to the installation and to no namespace.
@@ -40,6 +43,8 @@ pub enum GlobalRecord {
     JoinToken(JoinToken),
     /// A role of the installation's own.
     Role(Role),
+    /// The certificate authorities.
+    Authorities(Authorities),
 }
 
 impl GlobalRecord {
@@ -53,6 +58,7 @@ impl GlobalRecord {
             Self::Token(token) => GlobalKey::Token(token.secret_hash.clone()),
             Self::JoinToken(token) => GlobalKey::JoinToken(token.secret_hash.clone()),
             Self::Role(role) => GlobalKey::Role(role.name.clone()),
+            Self::Authorities(_) => GlobalKey::Authorities,
         }
     }
 }

@@ -124,6 +124,7 @@ mod tests {
                 joined_at: Timestamp::EPOCH,
                 key_fingerprint: "".into(),
                 next_key_fingerprint: None,
+                trust: None,
                 pause: is(1).then(mark),
                 cordon: is(1).then(|| Cordon {
                     annotation: mark(),

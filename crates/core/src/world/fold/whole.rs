@@ -103,6 +103,7 @@ impl World {
             GlobalRecord::Role(role) => {
                 self.roles.insert_mut(role.name.clone(), kept(role, revision));
             }
+            GlobalRecord::Authorities(authorities) => self.authorities = Some(kept(authorities, revision)),
         }
     }
 
@@ -127,6 +128,7 @@ impl World {
             GlobalKey::Role(name) => {
                 self.roles.remove_mut(name);
             }
+            GlobalKey::Authorities => self.authorities = None,
         }
     }
 

@@ -87,6 +87,7 @@ fn bed() -> Bed {
             joined_at: Timestamp::EPOCH,
             key_fingerprint: "".into(),
             next_key_fingerprint: None,
+            trust: None,
             pause: None,
             cordon: None,
             decommissioned: None,

@@ -155,6 +155,7 @@ fn request(method: Method, uri: &str, is_machine: bool) -> Request {
         namespace: "default".parse().unwrap(),
         node: "web-1".parse().unwrap(),
         key_fingerprint: String::new(),
+        issuer: None,
         expires_at: Timestamp::EPOCH,
     });
     let mut request = Request::builder().method(method).uri(uri).body(Body::empty()).unwrap();

@@ -171,6 +171,7 @@ mod tests {
             joined_at: Timestamp::EPOCH,
             key_fingerprint: "".into(),
             next_key_fingerprint: None,
+            trust: None,
             pause: None,
             cordon: None,
             decommissioned: None,

@@ -261,6 +261,9 @@ fn query_parameter(name: &str) -> Parameter {
         "generation" => ("Generation of the order that the node has.", number()),
         "catalogue" => ("Index up to which the node knows the catalogue.", number()),
         "params" => ("Tag of the params that the node reads without a rollout.", text()),
+        "authorities" => {
+            ("Version of the certificate authorities that the node trusts, 0 if it knows of none.", number())
+        }
         "servers" => ("Tag of the list of servers that the node knows.", text()),
         "consistency" => (
             "`local`: what this server knows. `linearizable`: everything that was committed before the request.",

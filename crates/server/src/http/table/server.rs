@@ -3,6 +3,7 @@
 use bellwether_api::paths;
 use bellwether_api::v1::access::Secret;
 use bellwether_api::v1::audit::AuditEntry;
+use bellwether_api::v1::authorities::{Authorities, ChangeAuthorities, TrustBundle};
 use bellwether_api::v1::namespace::NamespaceView;
 use bellwether_api::v1::node::Reason;
 use bellwether_api::v1::page::Page;
@@ -13,7 +14,7 @@ use utoipa::openapi::path::HttpMethod::{Delete, Get, Post};
 
 use super::super::limits::MAX_JOIN_BYTES;
 use super::super::routes::{Empty, Routes, route};
-use super::super::{audit, namespaces, probes, server_join, servers};
+use super::super::{audit, authorities, namespaces, probes, server_join, servers};
 
 /// The server itself.
 pub(super) fn server(routes: Routes) -> Routes {
@@ -70,6 +71,70 @@ pub(super) fn server(routes: Routes) -> Routes {
             )
             .largest_body(MAX_JOIN_BYTES),
             server_join::join,
+        )
+}
+
+/// The certificate authorities.
+pub(super) fn authorities(routes: Routes) -> Routes {
+    let update = || RequiredAccess::update(ObjectKind::Server);
+    routes
+        .add::<Empty, Authorities, _, _>(
+            route(
+                Get,
+                paths::AUTHORITIES,
+                RequiredAccess::get(ObjectKind::Server),
+                "Get the certificate authorities, and which nodes, servers and join tokens are behind",
+            ),
+            authorities::get,
+        )
+        .add::<Empty, TrustBundle, _, _>(
+            route(
+                Get,
+                paths::TRUST_BUNDLE,
+                RequiredAccess::Open,
+                "Get the certificates of the authorities that clients trust",
+            ),
+            authorities::bundle,
+        )
+        .add::<ChangeAuthorities, Authorities, _, _>(
+            route(
+                Post,
+                paths::ROTATE_AUTHORITY,
+                update(),
+                "Make another certificate authority, which nodes and servers trust before it is used",
+            )
+            .optional_body(),
+            authorities::rotate,
+        )
+        .add::<ChangeAuthorities, Authorities, _, _>(
+            route(
+                Post,
+                paths::ACTIVATE_AUTHORITY,
+                update(),
+                "Sign with the next certificate authority from now on; the one before is still trusted",
+            )
+            .optional_body(),
+            authorities::activate,
+        )
+        .add::<ChangeAuthorities, Authorities, _, _>(
+            route(
+                Post,
+                paths::RETIRE_AUTHORITY,
+                update(),
+                "Trust the previous certificate authority no more",
+            )
+            .optional_body(),
+            authorities::retire,
+        )
+        .add::<ChangeAuthorities, Authorities, _, _>(
+            route(
+                Post,
+                paths::CANCEL_AUTHORITY,
+                update(),
+                "Drop the next certificate authority, before it is used",
+            )
+            .optional_body(),
+            authorities::cancel,
         )
 }
 

@@ -68,6 +68,7 @@ fn every_key_of_the_installation_reads_back_as_itself() {
         GlobalKey::Token("abc".to_owned()),
         GlobalKey::JoinToken("abc".to_owned()),
         GlobalKey::Role("deployer".parse().unwrap()),
+        GlobalKey::Authorities,
     ];
     for key in global {
         assert_eq!(read(&super::global(&key)), Some(KeyLocation::Global(key)));

@@ -131,6 +131,7 @@ fn node(number: u64, labels: Labels) -> Node {
         joined_at: NOW,
         key_fingerprint: String::new(),
         next_key_fingerprint: None,
+        trust: None,
         pause: None,
         cordon: None,
         decommissioned: None,

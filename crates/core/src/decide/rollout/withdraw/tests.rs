@@ -41,6 +41,7 @@ fn joined(name: NodeName) -> Node {
         joined_at: Timestamp::EPOCH,
         key_fingerprint: "".into(),
         next_key_fingerprint: None,
+        trust: None,
         pause: None,
         cordon: None,
         decommissioned: None,

@@ -156,6 +156,7 @@ impl Site {
             joined_at: NOW,
             key_fingerprint: String::new(),
             next_key_fingerprint: None,
+            trust: None,
             pause: None,
             cordon,
             decommissioned: None,
