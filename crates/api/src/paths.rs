@@ -1,7 +1,9 @@
 //! Route strings, which are defined only here. `{…}` are path parameters.
 
+mod fill;
 mod percent;
 
+pub use fill::fill;
 pub use percent::encode;
 
 /// Header by which a node makes a request of a job that it runs: `RUN/INDEX`. The request has the rights of that job, and no others.
@@ -382,24 +384,6 @@ pub const WHY: &str = "/v1/namespaces/{ns}/why/{*subject}";
 #[must_use]
 pub fn is_fleet_lock(path: &str) -> bool {
     path.ends_with(PRE_REBOOT) || path.ends_with(STEADY_STATE)
-}
-
-/// A route with its parameters replaced by `values` in order. Values are percent-encoded.
-#[must_use]
-pub fn fill(route: &str, values: &[&str]) -> String {
-    let mut values = values.iter();
-    let parts = route.split('/').map(|part| {
-        if !part.starts_with('{') {
-            return part.to_owned();
-        }
-        let value = values.next().copied().unwrap_or_default();
-        if part.starts_with("{*") {
-            value.split('/').map(encode).collect::<Vec<_>>().join("/")
-        } else {
-            encode(value)
-        }
-    });
-    parts.collect::<Vec<_>>().join("/")
 }
 
 #[cfg(test)]

@@ -38,6 +38,7 @@ mod listen;
 mod logs;
 mod namespaces;
 mod network;
+mod node_certificate;
 mod node_params;
 mod nodes;
 mod overview;

@@ -82,11 +82,7 @@ fn with_primary(
     let is_primary_drained = members.get(&primary).is_some_and(is_drained);
     let is_one_too_many = members.len() > wanted && !is_primary_drained;
     let surplus = if is_one_too_many { one_too_many(places, primary, members) } else { None };
-    let astray = members.iter().filter(|(number, member)| {
-        let is_to_follow = **number != primary && Some(**number) != surplus;
-        is_to_follow && member.state == InstanceState::Up && member.follows != Some(primary)
-    });
-    let astray: Vec<MemberNumber> = astray.map(|(number, _)| *number).collect();
+    let astray = astray(members, primary, surplus);
     if !astray.is_empty() {
         return PrimaryStep::Follow(astray, Some(primary));
     }
@@ -103,11 +99,7 @@ fn with_primary(
     let successor = members.iter().find(may).map(|(number, _)| *number);
     let blocked_since = members.get(&primary).and_then(|member| member.blocked_since);
     if let (Some(since), Some(to)) = (blocked_since, successor) {
-        let until = since.plus(spec.patience(primary));
-        return match now >= until {
-            true => PrimaryStep::HandOver(to),
-            false => PrimaryStep::Wait(PrimaryWait::Blocked { member: primary, until: Some(until) }),
-        };
+        return blocked(primary, since.plus(spec.patience(primary)), to, now);
     }
     if is_primary_drained {
         // It leaves as a replica. Where nobody can take over, a new member may once it has the data.
@@ -126,18 +118,12 @@ fn with_primary(
     }
     let missing = wanted.saturating_sub(members.len());
     if let Some((member, since)) = first_silent(members) {
-        // Its own node may have the next one, if there is no other.
-        let others: Placed<'_> = all
-            .iter()
-            .filter(|(number, _)| **number != member)
-            .map(|(number, node)| (*number, *node))
-            .collect();
-        let next = next.or_else(|| next_node(&spec.name, places, &others));
         let until = since.plus(spec.patience(member));
-        return match next {
+        let may_be_replaced = next.is_some() || is_room_without(spec, places, (&all, member));
+        return match may_be_replaced {
             _ if now < until => PrimaryStep::Wait(PrimaryWait::Silent { member, until }),
-            None => PrimaryStep::Wait(PrimaryWait::NoRoom { missing: missing.max(1) }),
-            Some(_) => leaves(member, RemovalReason::Dead),
+            false => PrimaryStep::Wait(PrimaryWait::NoRoom { missing: missing.max(1) }),
+            true => leaves(member, RemovalReason::Dead),
         };
     }
     let to_leave = members.values().filter(|member| is_drained(member)).count();
@@ -149,6 +135,34 @@ fn with_primary(
         Some(node) => PrimaryStep::Add(node.clone()),
         None => PrimaryStep::Wait(PrimaryWait::NoRoom { missing: missing.max(to_leave) }),
     }
+}
+
+/// The members that answer and do not follow the primary, but are to.
+fn astray(members: &Instances, primary: MemberNumber, surplus: Option<MemberNumber>) -> Vec<MemberNumber> {
+    let astray = members.iter().filter(|(number, member)| {
+        let is_to_follow = **number != primary && Some(**number) != surplus;
+        is_to_follow && member.state == InstanceState::Up && member.follows != Some(primary)
+    });
+    astray.map(|(number, _)| *number).collect()
+}
+
+/// The primary cannot write to its disk, and another member can.
+fn blocked(primary: MemberNumber, until: Timestamp, to: MemberNumber, now: Timestamp) -> PrimaryStep {
+    match now >= until {
+        true => PrimaryStep::HandOver(to),
+        false => PrimaryStep::Wait(PrimaryWait::Blocked { member: primary, until: Some(until) }),
+    }
+}
+
+/// Whether a node may have a member in the place of this one: its own, if there is no other.
+fn is_room_without(
+    spec: &PrimarySpec,
+    places: &CandidateNodes,
+    (all, member): (&Placed<'_>, MemberNumber),
+) -> bool {
+    let others = all.iter().filter(|(number, _)| **number != member);
+    let others: Placed<'_> = others.map(|(number, node)| (*number, *node)).collect();
+    next_node(&spec.name, places, &others).is_some()
 }
 
 /// The member to remove where there is one too many: never the primary; who is silent is of least use.

@@ -57,12 +57,9 @@ fn registrations(node: &str, instances: &[Instance<'_>]) -> Record {
         };
         ((instance.service.parse().unwrap(), instance.service.parse().unwrap()), registration)
     };
+    let instances = instances.iter().map(registration).collect();
     let (node, addresses) = (node.parse().unwrap(), Addresses::default());
-    Record::Registrations(ServiceRegistrations {
-        node,
-        addresses,
-        instances: instances.iter().map(registration).collect(),
-    })
+    Record::Registrations(ServiceRegistrations { node, addresses, instances })
 }
 
 fn report(node: &str, entities: &[(&str, &[&str])]) -> Record {

@@ -112,8 +112,7 @@ mod tests {
 
     /// A change of one kind; `how` says which of its forms.
     fn change(kind: usize, which: usize, how: usize) -> (Key, Option<Record>) {
-        let name = name(which);
-        let is = |bit: usize| how & bit != 0;
+        let (name, is) = (name(which), |bit: usize| how & bit != 0);
         let gone = is(4) && is(2);
         let put = |record: Record| (record.key(), Some(record));
         match kind {

@@ -30,29 +30,8 @@ pub(super) fn describe(
         PrimaryWait::Joining(number) => format!("member {} has not answered yet", named(number)),
         PrimaryWait::Silent { member, until } => silent(*member, *until, members, now),
         PrimaryWait::Blocked { member, until } => blocked(*member, *until, members, now),
-        PrimaryWait::LeaverStreams(number) if members.lead.cut.contains(number) => {
-            format!(
-                "member {} leaves once the primary has disconnected it, which its agent was told",
-                named(number)
-            )
-        }
-        PrimaryWait::LeaverStreams(number) => {
-            let named = named(number);
-            format!(
-                "member {named} still gets data, although contact with it is lost: its Redis works, and its agent does not; it is not \
-                 replaced while that is so, as it acknowledges writes: start that agent, or stop that Redis"
-            )
-        }
-        PrimaryWait::StillStreams(numbers) => {
-            let verb = if numbers.len() == 1 { "gets" } else { "get" };
-            let primary = members.lead.primary.map(|primary| format!("member {}", named(&primary)));
-            format!(
-                "{} still {verb} data, although contact with the primary is lost: the Redis of {} works, and its agent does not; start that \
-                 agent, or stop that Redis",
-                all(numbers),
-                primary.unwrap_or_default()
-            )
-        }
+        PrimaryWait::LeaverStreams(number) => leaver_streams(members, *number),
+        PrimaryWait::StillStreams(numbers) => still_streams(members, numbers),
         PrimaryWait::Quiet { until } => format!(
             "the primary does not work, and another member took over from one already less than an hour ago: none does again for {} unless \
              that failover is acknowledged: bellwether ensemble failover {} --acknowledge",
@@ -143,6 +122,32 @@ pub(super) fn replaced(named: &str, until: Timestamp, now: Timestamp) -> String 
 pub(super) fn named(members: &EnsembleMembers, number: MemberNumber) -> String {
     let node = members.members.get(&number).map(|member| format!(" on {}", member.node));
     format!("{number}{}", node.unwrap_or_default())
+}
+
+/// That a replica without its agent still gets data.
+fn leaver_streams(members: &EnsembleMembers, number: MemberNumber) -> String {
+    let named = named(members, number);
+    if members.lead.cut.contains(&number) {
+        return format!(
+            "member {named} leaves once the primary has disconnected it, which its agent was told"
+        );
+    }
+    format!(
+        "member {named} still gets data, although contact with it is lost: its Redis works, and its agent does not; it is not replaced while \
+         that is so, as it acknowledges writes: start that agent, stop that Redis, or have it disconnected: bellwether ensemble replace {} {number}",
+        members.ensemble
+    )
+}
+
+/// That replicas still get data from a primary without its agent.
+fn still_streams(members: &EnsembleMembers, numbers: &[MemberNumber]) -> String {
+    let (noun, verb) = if numbers.len() == 1 { ("member", "gets") } else { ("members", "get") };
+    let all = numbers.iter().map(|number| named(members, *number)).collect::<Vec<_>>().join(" and ");
+    let primary = members.lead.primary.map(|primary| named(members, primary)).unwrap_or_default();
+    format!(
+        "{noun} {all} still {verb} data, although contact with the primary is lost: the Redis of member {primary} works, and its agent does \
+         not; start that agent, or stop that Redis"
+    )
 }
 
 /// That the primary takes no writes, and what becomes of that.

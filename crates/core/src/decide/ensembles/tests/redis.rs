@@ -159,9 +159,12 @@ fn a_primary_that_cannot_write_to_its_disk_hands_over_after_a_time_and_only_to_o
     let full = machines.primary_host().unwrap();
     machines.act(&Act::Fill(full));
     machines.pass(5);
-    let waits = |machines: &Machines| match machines.decide().step {
-        EnsembleStep::Primary(PrimaryStep::Wait(PrimaryWait::Blocked { until, .. })) => Some(until.is_some()),
-        _ => None,
+    let waits = |machines: &Machines| {
+        let step = machines.decide().step;
+        let EnsembleStep::Primary(PrimaryStep::Wait(PrimaryWait::Blocked { until, .. })) = step else {
+            return None;
+        };
+        Some(until.is_some())
     };
     assert_eq!((machines.primary_host(), waits(&machines)), (Some(full), Some(true)));
     machines.settle();
