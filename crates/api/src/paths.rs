@@ -1,7 +1,11 @@
 //! Route strings, which are defined only here. `{…}` are path parameters.
 
+mod authorities;
 mod percent;
 
+pub use authorities::{
+    ACTIVATE_AUTHORITY, AUTHORITIES, CANCEL_AUTHORITY, RETIRE_AUTHORITY, ROTATE_AUTHORITY, TRUST_BUNDLE,
+};
 pub use percent::encode;
 
 /// Header by which a node makes a request of a job that it runs: `RUN/INDEX`. The request has the rights of that job, and no others.
@@ -63,18 +67,6 @@ pub const STEP_DOWN: &str = "/v1/servers/step-down";
 pub const SERVER_TOKENS: &str = "/v1/servers/join-tokens";
 /// Joins a machine as a server: exchanges a join token for the keys of the installation.
 pub const SERVER_JOIN: &str = "/v1/servers/join";
-/// The certificate authorities, and what is behind.
-pub const AUTHORITIES: &str = "/v1/authorities";
-/// What clients of the control plane trust.
-pub const TRUST_BUNDLE: &str = "/v1/authorities/bundle";
-/// Makes the next authority.
-pub const ROTATE_AUTHORITY: &str = "/v1/authorities/rotate";
-/// Brings the next authority into use.
-pub const ACTIVATE_AUTHORITY: &str = "/v1/authorities/activate";
-/// Ends the trust in the previous authority.
-pub const RETIRE_AUTHORITY: &str = "/v1/authorities/retire";
-/// Drops the next authority.
-pub const CANCEL_AUTHORITY: &str = "/v1/authorities/cancel";
 /// Summary of a namespace.
 pub const STATUS: &str = "/v1/namespaces/{ns}/status";
 /// All nodes.

@@ -61,6 +61,7 @@ mod secrets;
 mod server_join;
 mod servers;
 mod services;
+mod shown_certificate;
 mod sinks;
 mod slots;
 mod state;

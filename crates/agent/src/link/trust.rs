@@ -1,5 +1,5 @@
 //! What the control plane says of its certificate authorities: whom this node is to trust, and whether its certificate is to be renewed.
-//! Heard by the order poll, and done by the renewal of the certificate, which alone writes the identity.
+//! The order poll receives it, and the renewal of the certificate does it, which alone writes the identity.
 
 use bellwether_api::v1::authorities::TrustBundle;
 use tokio::sync::watch;

@@ -11,8 +11,6 @@ use bellwether_api::problem::Code;
 use bellwether_core::access::{
     AccessRequest, Denied, Identity, ObjectKind, RequiredAccess, Right, Rights, authorise,
 };
-use bellwether_core::records::annotation::attribution;
-use bellwether_core::records::node::Node;
 use bellwether_core::words::name::{Actor, Namespace, NodeName};
 use bellwether_core::world::World;
 use http::header;
@@ -27,6 +25,7 @@ use super::currency;
 use super::listen::Peer;
 use super::problem::{FORBIDDEN_HINT, Failure};
 use super::readable::Readable;
+use super::shown_certificate::{decommissioned, has_expired, is_of_retired, is_of_trusted, node};
 use super::state::AppState;
 use crate::metrics::ShownCredential;
 use crate::pki::CertificateIdentity;
@@ -375,40 +374,4 @@ fn hosts(world: &World, bearer: &CertificateIdentity, logical: &NodeName) -> boo
 /// Whether a request for a logical node is of the node that hosts it, as of now: others may host it since it was identified.
 fn still_hosts(app: &AppState, request: &Request) -> bool {
     !request.headers().contains_key(paths::LOGICAL_NODE) || identify(app, request).is_some()
-}
-
-/// The node whose present certificate was shown.
-fn node(world: &World, request: &Request) -> Option<(CertificateIdentity, Arc<Node>)> {
-    let bearer = request.extensions().get::<Peer>()?.bearer.clone()?;
-    let node = world.fleets.get(&bearer.namespace)?.nodes.get(&bearer.node)?.value.clone();
-    node.has_key(&bearer.key_fingerprint).then_some((bearer, node))
-}
-
-/// Whether a present certificate of a node was shown that has expired since its connection was made, or the session that was resumed.
-fn has_expired(app: &AppState, request: &Request) -> bool {
-    let shown =
-        node(&app.world(), request).filter(|_| !request.headers().contains_key(header::AUTHORIZATION));
-    shown.is_some_and(|(bearer, _)| bearer.expires_at <= app.clock.now())
-}
-
-/// Whether the authority of a certificate is trusted now: its connection may be older than that.
-fn is_of_trusted(app: &AppState, bearer: &CertificateIdentity) -> bool {
-    bearer.issuer.as_ref().is_none_or(|issuer| app.identity.pki.live().trusts(issuer))
-}
-
-/// Whether a certificate of a node was shown whose authority is not trusted any more.
-fn is_of_retired(app: &AppState, request: &Request) -> bool {
-    let shown =
-        node(&app.world(), request).filter(|_| !request.headers().contains_key(header::AUTHORIZATION));
-    shown.is_some_and(|(bearer, _)| !is_of_trusted(app, &bearer))
-}
-
-/// By whom and why the node that shows its certificate was decommissioned, if it was.
-fn decommissioned(app: &AppState, request: &Request) -> Option<String> {
-    if request.headers().contains_key(header::AUTHORIZATION) {
-        return None;
-    }
-    let (_, node) = node(&app.world(), request)?;
-    let mark = node.decommissioned.as_ref()?;
-    Some(attribution(&mark.by, &mark.reason))
 }
