@@ -236,13 +236,10 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
     let BuildContext { config, store, listens, tasks, inner_tasks, clock, peers, audit, pki, keyring } =
         context;
     let installation = check_installation(config, store, &pki.ca_fingerprint()).await?;
+    // Before other servers are asked: they show certificates of these authorities.
+    let first = first_world(store, (&pki, &keyring), &clock).await?;
     if config.rules.bounds_clocks {
         start::agree(store, &config.name, &clock, &*peers).await.map_err(WorldError::Store)?;
-    }
-    let first = world::load(store, &World::default()).await?;
-    authorities::take_in((&pki, &keyring), &first, &clock)?;
-    for warning in stored::warnings(&first, &keyring) {
-        tracing::warn!("{warning}");
     }
     start::not_behind(&first, &clock);
     let sessions = Sessions::new(clock.clone());
@@ -294,6 +291,16 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
     deciding::start(config, &app, watches, tasks);
     authorities::start(&app, &config.data_dir, tasks);
     Ok(app)
+}
+
+/// The world as the store has it, with whose authorities this server goes on.
+async fn first_world(store: &Store, keys: (&Pki, &Keyring), clock: &Clock) -> Result<World, RunError> {
+    let first = world::load(store, &World::default()).await?;
+    authorities::take_in(keys, &first, clock)?;
+    for warning in stored::warnings(&first, keys.1) {
+        tracing::warn!("{warning}");
+    }
+    Ok(first)
 }
 
 fn identity(config: &Config, installation: Installation, pki: Pki) -> ServerIdentity {

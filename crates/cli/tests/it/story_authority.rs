@@ -22,6 +22,30 @@ fn in_context(place: &Setup, args: &[&str]) -> Output {
     command.output().unwrap()
 }
 
+/// Makes a context that trusts the authority of now.
+fn set_context(place: &Setup) {
+    let (url, ca, token) = (place.url(), place.path("server/pki/ca.pem"), place.path("server/admin-token"));
+    let set = ["context", "set", "main", "--server", &url, "--ca", &ca, "--token-file", &token];
+    let made = in_context(place, &set);
+    assert_eq!(code(&made), 0, "{}", text(&made.stderr));
+}
+
+/// Has the context trust what the server says, which is of this version.
+fn refresh(place: &Setup, version: &str) {
+    let refreshed = in_context(place, &["context", "refresh"]);
+    let said = format!("context main: trusts the authorities of {version}");
+    assert!(text(&refreshed.stderr).contains(&said), "{}", text(&refreshed.stderr));
+}
+
+/// Waits until a node has stored that it trusts one authority alone.
+async fn trusts_one(place: &Setup, name: &str) {
+    let stored = place.path(&format!("{name}/data/ca.pem"));
+    wait_for("the node trusts one authority", async || {
+        std::fs::read_to_string(&stored).unwrap().matches("BEGIN CERTIFICATE").count() == 1
+    })
+    .await;
+}
+
 fn has_phase(all: &Authorities, phase: AuthorityPhase) -> bool {
     all.authorities.iter().any(|each| each.phase == phase)
 }
@@ -32,20 +56,10 @@ async fn an_authority_is_replaced_while_nodes_run_and_everybody_goes_with_it() {
     let mut place = Setup::new().await;
     place.start_agent("web-1", "");
     place.start_agent("web-2", "");
-    let token = place.path("server/admin-token");
-    let ca = place.path("server/pki/ca.pem");
-    let url = place.url();
-    let set = ["context", "set", "main", "--server", &url, "--ca", &ca, "--token-file", &token];
-    let made = in_context(&place, &set);
-    assert_eq!(code(&made), 0, "{}", text(&made.stderr));
+    set_context(&place);
     done(&place, &["server", "ca", "rotate", "--reason", "its key was copied"]);
     until(&place, "both nodes trust the next one", |all| all.not_trusting_next.is_empty()).await;
-    let refreshed = in_context(&place, &["context", "refresh"]);
-    assert!(
-        text(&refreshed.stderr).contains("trusts the authorities of version 1"),
-        "{}",
-        text(&refreshed.stderr)
-    );
+    refresh(&place, "version 1");
     // One is away while the next is brought into use; the server dies in between.
     place.stop_agent("web-2");
     done(&place, &["server", "ca", "activate"]);
@@ -71,18 +85,9 @@ async fn an_authority_is_replaced_while_nodes_run_and_everybody_goes_with_it() {
     );
     done(&place, &["server", "ca", "retire", "--yes"]);
     until(&place, "one is retired", |all| has_phase(all, AuthorityPhase::Retired)).await;
-    let refreshed = in_context(&place, &["context", "refresh", "main"]);
-    assert!(
-        text(&refreshed.stderr).contains("trusts the authorities of version 3"),
-        "{}",
-        text(&refreshed.stderr)
-    );
+    refresh(&place, "version 3");
     for name in ["web-1", "web-2"] {
-        let stored = place.path(&format!("{name}/data/ca.pem"));
-        wait_for("the node trusts one authority", async || {
-            std::fs::read_to_string(&stored).unwrap().matches("BEGIN CERTIFICATE").count() == 1
-        })
-        .await;
+        trusts_one(&place, name).await;
         place.stop_agent(name);
         place.resume_agent(name);
     }

@@ -1,5 +1,6 @@
 //! The order poll of an agent: heartbeat, order and catalogue in one long poll. It keeps the node's session open.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Extension;
@@ -55,9 +56,8 @@ pub(crate) async fn sync(
     let wait = query.get::<String>("wait")?.map_or(Ok(WAIT), |_| query.wait())?;
     // Dropped, so that it does not occupy memory while the poll waits.
     drop(query);
-    let peer = peer.map(|Extension(peer)| peer);
-    let issuer = peer.as_ref().and_then(|peer| peer.bearer.as_ref()).and_then(|bearer| bearer.issuer.clone());
-    access::note_shown(&app, (&namespace, &name), (peer, known.authorities)).await;
+    let issuer = issuer(peer.as_ref());
+    access::note_shown(&app, (&namespace, &name), (peer.map(|peer| peer.0), known.authorities)).await;
     // Without its membership this server cannot record that the node is present; another server can.
     let mut place = app.cluster.membership.clone();
     let placed = tokio::time::timeout(PLACE_WITHIN, place.wait_for(Option::is_some)).await;
@@ -71,11 +71,8 @@ pub(crate) async fn sync(
     let news = async {
         loop {
             // Not kept across the await: ten thousand polls would keep old worlds alive.
-            let is_asked = app.traffic.log_requests.waits(&namespace, &name);
-            if is_asked
-                || has_authorities(&app, &known)
-                || has_news(&app.world(), (&namespace, &name), &known)
-            {
+            let is_asked = app.traffic.log_requests.waits(&namespace, &name) || has_authorities(&app, &known);
+            if is_asked || has_news(&app.world(), (&namespace, &name), &known) {
                 return;
             }
             // Both arms only wait; polls without a catalogue are not woken for it.
@@ -101,7 +98,7 @@ pub(crate) async fn sync(
     let params =
         known.params.as_ref().and_then(|tag| live_params(&world, (&namespace, &name), tag)).transpose()?;
     // Included in the next response, whatever its reason: polls are not woken because a server came or went.
-    let authorities = app.identity.pki.live();
+    let (authorities, renew) = authorities(&app, &known, issuer.as_deref());
     let servers = server_list.and_then(|tag| servers::news(&world, app.clock.now(), &tag));
     Ok(JsonAnswer(OrderPoll {
         order,
@@ -109,11 +106,8 @@ pub(crate) async fn sync(
         catalogue,
         servers,
         params,
-        renew: known.authorities.is_some() && issuer.is_some_and(|issuer| *issuer != *authorities.active()),
-        authorities: known.authorities.filter(|known| authorities.version() > *known).map(|_| TrustBundle {
-            version: authorities.version(),
-            certificates: authorities.bundle().to_owned(),
-        }),
+        renew,
+        authorities,
         // Last: what is taken is in this response.
         log_requests: app.traffic.log_requests.take(&namespace, &name),
     }))
@@ -128,6 +122,19 @@ struct Known {
     params: Option<LiveParamsTag>,
     /// Version of the authorities; `None` if it does not take in others.
     authorities: Option<u64>,
+}
+
+/// The authority that issued the certificate that was shown.
+fn issuer(peer: Option<&Extension<Peer>>) -> Option<Arc<str>> {
+    peer?.bearer.as_ref()?.issuer.clone()
+}
+
+/// The authorities that a node does not have yet, and whether it is to renew the certificate that it has shown.
+fn authorities(app: &AppState, known: &Known, issuer: Option<&str>) -> (Option<TrustBundle>, bool) {
+    let Some(known) = known.authorities else { return (None, false) };
+    let live = app.identity.pki.live();
+    let bundle = || TrustBundle { version: live.version(), certificates: live.bundle().to_owned() };
+    ((live.version() > known).then(bundle), issuer.is_some_and(|issuer| issuer != live.active()))
 }
 
 /// Whether this server has later authorities than a node.

@@ -39,6 +39,12 @@ fn order(generation: u64, term: u64) -> v1::order::Order {
     }
 }
 
+/// Has an answer handled to a poll with the identity in use.
+async fn handle(poll: &mut OrderPoll, answer: v1::order::OrderPoll) -> Option<Span> {
+    let shown = poll.connection.identity();
+    poll.handle(answer, shown).await
+}
+
 /// A poll without a server.
 fn poll(dir: &std::path::Path, contact: watch::Sender<ServerContact>) -> OrderPoll {
     let (ledger, _) = Ledger::open(dir, Tasks::new()).unwrap();
@@ -96,7 +102,7 @@ async fn a_catalogue_update_of_a_newer_server_is_refused_and_not_requested_again
     let answer = |text: &str| -> v1::order::OrderPoll { serde_json::from_str(text).unwrap() };
     let known = r#"{"report_requested": false, "catalogue": {"index": 7, "whole": true, "changes":
         [{"change": "service_known", "service": "db"}]}}"#;
-    assert_eq!(poll.handle(answer(known)).await, None);
+    assert_eq!(handle(&mut poll, answer(known)).await, None);
     // A change and a level that this version does not know.
     let conflict = [
         r#"{"report_requested": false, "catalogue": {"index": 9, "changes": [{"change": "renamed", "to": {"a": 1}}]}}"#,
@@ -104,7 +110,7 @@ async fn a_catalogue_update_of_a_newer_server_is_refused_and_not_requested_again
             {"node": "b", "name": "db", "addresses": {}, "status": "dreaming", "since_ms": 1}}]}}"#,
     ];
     for text in conflict {
-        assert_eq!(poll.handle(answer(text)).await, None, "polling goes on");
+        assert_eq!(handle(&mut poll, answer(text)).await, None, "polling goes on");
         assert!(
             poll.misread.left(poll.clock.now()).is_some(),
             "and the catalogue is not requested for a while"
@@ -119,7 +125,7 @@ async fn a_catalogue_update_of_a_newer_server_is_refused_and_not_requested_again
         let snapshot = poll.snapshot.borrow().clone();
         assert_eq!((snapshot.index, snapshot.catalogue.services().count()), (7, 1), "the copy before stays");
     }
-    assert_eq!(poll.handle(answer(known)).await, None);
+    assert_eq!(handle(&mut poll, answer(known)).await, None);
     assert_eq!(contact.borrow().misread, None);
 }
 
@@ -162,17 +168,19 @@ async fn a_refused_order_does_not_stop_polling() {
         servers: None,
         params: None,
         log_requests: Vec::new(),
+        authorities: None,
+        renew: false,
     };
     let heard = |index| {
         let text = format!("{{\"index\": {index}, \"whole\": true, \"changes\": []}}");
         serde_json::from_str(&text).unwrap()
     };
     let refused = || contact.borrow().refused.clone();
-    assert_eq!(poll.handle(answer(order(5, 3), None)).await, None);
+    assert_eq!(handle(&mut poll, answer(order(5, 3), None)).await, None);
     assert_eq!(refused(), None);
 
     let older = answer(order(9, 2), Some(heard(7)));
-    assert_eq!(poll.handle(older).await, None, "polling goes on");
+    assert_eq!(handle(&mut poll, older).await, None, "polling goes on");
     assert_eq!(
         refused().as_deref(),
         Some(
@@ -185,11 +193,11 @@ async fn a_refused_order_does_not_stop_polling() {
     assert_eq!(known(&poll), Generation::new(9), "it is not requested again at once");
     let mut conflict = order(10, 3);
     conflict.entities.get_mut("web").unwrap().method = v1::order::ApplyMethod::Unknown;
-    assert_eq!(poll.handle(answer(conflict, None)).await, None);
+    assert_eq!(handle(&mut poll, answer(conflict, None)).await, None);
     assert!(refused().is_some_and(|reason| reason.contains("entities.web.method")), "{:?}", refused());
     assert_eq!(poll.orders.borrow().as_ref().unwrap().generation, Generation::new(5));
 
-    assert_eq!(poll.handle(answer(order(11, 3), None)).await, None);
+    assert_eq!(handle(&mut poll, answer(order(11, 3), None)).await, None);
     assert_eq!((refused(), known(&poll)), (None, Generation::new(5)));
     assert_eq!(poll.board.borrow().refused_order, None);
     assert_eq!(poll.orders.borrow().as_ref().unwrap().generation, Generation::new(11));

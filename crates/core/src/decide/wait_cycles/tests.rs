@@ -16,7 +16,6 @@ fn namespace() -> Namespace {
     Namespace::parse("default").unwrap()
 }
 
-/// An instance, named like its service.
 #[derive(Clone, Copy)]
 struct Instance<'a> {
     service: &'a str,

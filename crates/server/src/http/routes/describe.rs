@@ -251,9 +251,7 @@ fn query_parameter(name: &str) -> Parameter {
         "fail_on_failure" => ("Whether to answer once the workflow of a member fails.", boolean()),
         "node" => ("Only runs that this node is to carry out, or has carried out.", text()),
         "offset" => ("Byte of the log at which the answer begins.", number()),
-        "osd" => {
-            ("Number of an OSD on the node, whose output is read in place of that of the member.", number())
-        }
+        "osd" => ("Number of an OSD on the node, whose output is read, not that of the member.", number()),
         "manager" => (
             "Whether to read the output of the manager daemon of Ceph in place of that of the member.",
             boolean(),
@@ -261,9 +259,7 @@ fn query_parameter(name: &str) -> Parameter {
         "generation" => ("Generation of the order that the node has.", number()),
         "catalogue" => ("Index up to which the node knows the catalogue.", number()),
         "params" => ("Tag of the params that the node reads without a rollout.", text()),
-        "authorities" => {
-            ("Version of the certificate authorities that the node trusts, 0 if it knows of none.", number())
-        }
+        "authorities" => ("Version of the authorities that the node trusts; 0 if there is none.", number()),
         "servers" => ("Tag of the list of servers that the node knows.", text()),
         "consistency" => (
             "`local`: what this server knows. `linearizable`: everything that was committed before the request.",
