@@ -12,6 +12,12 @@ fn open(dir: &Path) -> Pki {
     .unwrap()
 }
 
+/// The certificate that a server shows.
+fn served(pki: &Pki, now: Timestamp) -> CertificateDer<'static> {
+    let (pem, _) = pki.live().active.make_server(&["localhost".to_owned()], now).unwrap();
+    CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()
+}
+
 #[test]
 fn the_authority_survives_a_restart_and_its_key_is_private() {
     use std::os::unix::fs::PermissionsExt;
@@ -79,9 +85,10 @@ fn what_the_authority_signs_says_which_key_signed_it() {
         }
         (own, signer)
     };
-    let (ca, _) = own(&pki.ca_der);
+    let (ca, _) = own(&pki.founding.der);
     assert!(ca.is_some());
-    for der in [&issued, &pki.chain[0]] {
+    let served = served(&pki, Timestamp::from_millis(1_800_000_000_000));
+    for der in [&issued, &served] {
         assert_eq!(own(der).1, ca);
     }
 }
@@ -99,7 +106,8 @@ fn a_certificate_issued_by_a_clock_years_ahead_is_valid_now_and_by_one_years_beh
         let pki = Pki::open(dir.path(), &["localhost".to_owned()], clock).unwrap();
         let issued = pki.issue(&namespace, &node, &request, clock).unwrap();
         let issued = CertificateDer::from_pem_slice(issued.pem.as_bytes()).unwrap();
-        for der in [&issued, &pki.chain[0]] {
+        let served = served(&pki, clock);
+        for der in [&issued, &served] {
             let (_, parsed) = x509_parser::parse_x509_certificate(der).unwrap();
             let validity = parsed.validity();
             let valid = validity.not_before.timestamp()..validity.not_after.timestamp();

@@ -6,7 +6,7 @@ use bellwether_api::client::secret::Secret;
 use bellwether_api::client::{Access, CallError, Client, Identity, NodeKnowledge};
 use bellwether_api::problem::Code;
 use bellwether_api::v1::access::Renew;
-use bellwether_api::v1::authorities::{AuthorityPhase, ChangeAuthorities, TrustBundle};
+use bellwether_api::v1::authorities::{Authorities, AuthorityPhase, ChangeAuthorities, TrustBundle};
 use bellwether_api::v1::order::OrderPoll;
 
 use crate::harness::{Installation, SOON, join_request, problem};
@@ -49,18 +49,20 @@ async fn bundle(client: &Client, version: u64) -> TrustBundle {
     tokio::time::timeout(SOON, asking).await.unwrap()
 }
 
+fn phases(of: &Authorities) -> Vec<AuthorityPhase> {
+    of.authorities.iter().map(|each| each.phase).collect()
+}
+
 #[tokio::test]
 async fn an_authority_follows_another_one_and_a_node_goes_with_it() {
     let mut installation = Installation::new().await;
-    let before = installation.server().ca_pem.clone();
     let node = installation.node("web-1").await;
-    let first = installation.admin();
+    let (before, first) = (installation.server().ca_pem.clone(), installation.admin());
     let answer = poll(&node.client, 0, AT_ONCE).await.unwrap();
     assert!(answer.authorities.is_none() && !answer.renew);
     let made = first.rotate_authority(&nothing()).await.unwrap();
     assert_eq!(made.not_trusting_next, ["default/web-1"]);
-    let phases: Vec<AuthorityPhase> = made.authorities.iter().map(|each| each.phase).collect();
-    assert_eq!(phases, [AuthorityPhase::Active, AuthorityPhase::Next]);
+    assert_eq!(phases(&made), [AuthorityPhase::Active, AuthorityPhase::Next]);
     let (code, detail) = problem(first.activate_authority(&nothing()).await);
     assert_eq!(code, Code::Refused);
     assert!(detail.contains("1 of 1 nodes do not trust it yet: default/web-1"), "{detail}");
@@ -109,9 +111,10 @@ async fn an_authority_follows_another_one_and_a_node_goes_with_it() {
     );
     installation.restart().await;
     let third = admin(&installation, &last);
-    let phases: Vec<AuthorityPhase> =
-        third.authorities().await.unwrap().authorities.iter().map(|each| each.phase).collect();
-    assert_eq!(phases, [AuthorityPhase::Retired, AuthorityPhase::Active]);
+    assert_eq!(
+        phases(&third.authorities().await.unwrap()),
+        [AuthorityPhase::Retired, AuthorityPhase::Active]
+    );
     poll(&trusting(&installation, &last, fresh), 3, AT_ONCE).await.unwrap();
 }
 
@@ -146,10 +149,13 @@ async fn a_poll_that_waits_is_answered_once_there_are_other_authorities() {
     let installation = Installation::new().await;
     let node = installation.node("web-1").await;
     node.client.report("default", &node.empty_report()).await.unwrap();
-    let waits = tokio::spawn(async move { poll(&node.client, 0, Duration::from_secs(300)).await });
-    installation.admin().rotate_authority(&nothing()).await.unwrap();
-    let answer = tokio::time::timeout(SOON, waits).await.unwrap().unwrap().unwrap();
-    assert_eq!(answer.authorities.unwrap().version, 1);
+    let (client, order) = (installation.admin(), nothing());
+    let both = async {
+        tokio::join!(poll(&node.client, 0, Duration::from_secs(300)), client.rotate_authority(&order))
+    };
+    let (answer, rotated) = tokio::time::timeout(SOON, both).await.unwrap();
+    rotated.unwrap();
+    assert_eq!(answer.unwrap().authorities.unwrap().version, 1);
 }
 
 #[tokio::test]
@@ -157,9 +163,7 @@ async fn a_next_authority_is_dropped_and_what_is_not_due_is_refused_with_the_nex
     let installation = Installation::new().await;
     let client = installation.admin();
     let refused = async |answer: Result<_, CallError>| {
-        let CallError::Problem(problem) =
-            Result::<bellwether_api::v1::authorities::Authorities, _>::unwrap_err(answer)
-        else {
+        let CallError::Problem(problem) = Result::<Authorities, _>::unwrap_err(answer) else {
             panic!("no problem")
         };
         (problem.detail, problem.hint.unwrap())
