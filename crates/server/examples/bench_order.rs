@@ -97,6 +97,8 @@ async fn sync(
         servers: None,
         params: None,
         log_requests: Vec::new(),
+        authorities: None,
+        renew: false,
     })
 }
 
