@@ -12,10 +12,36 @@ fn open(dir: &Path) -> Pki {
     .unwrap()
 }
 
-/// The certificate that a server shows.
-fn served(pki: &Pki, now: Timestamp) -> CertificateDer<'static> {
-    let (pem, _) = pki.live().active.make_server(&["localhost".to_owned()], now).unwrap();
+/// A certificate of a server.
+fn of_server(pki: &Pki, now: Timestamp) -> CertificateDer<'static> {
+    let (pem, _) = pki.founding.make_server(&pki.names, now).unwrap();
     CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()
+}
+
+#[test]
+fn another_authority_signs_and_both_are_told_apart_and_what_ensembles_derive_stays() {
+    let (dir, now) = (tempfile::tempdir().unwrap(), Timestamp::from_millis(1_800_000_000_000));
+    let pki = open(dir.path());
+    let request = CertificateParams::default().serialize_request(&KeyPair::generate().unwrap()).unwrap();
+    let request = request.pem().unwrap();
+    let (namespace, node) = (Namespace::parse("default").unwrap(), NodeName::parse("web-1").unwrap());
+    let name = "store".parse().unwrap();
+    let password =
+        |pki: &Pki| pki.redis_password(EnsembleId { namespace: &namespace, name: &name, identity: "1" });
+    let (old, derived) = (pki.issue(&namespace, &node, &request, now).unwrap(), password(&pki));
+    let (certificate, key) = Pki::make_next(now).unwrap();
+    let next = AuthorityPair { certificate, key: Some(key) };
+    let founding = AuthorityPair { certificate: pki.ca_pem().to_owned(), key: None };
+    pki.take_in(2, &[next.clone(), founding], now).unwrap();
+    let new = pki.issue(&namespace, &node, &request, now).unwrap();
+    assert_ne!(new.issuer, old.issuer);
+    assert!(pki.live().trusts(&old.issuer) && pki.live().trusts(&new.issuer));
+    pki.take_in(3, std::slice::from_ref(&next), now).unwrap();
+    assert!(!pki.live().trusts(&old.issuer) && pki.live().trusts(&new.issuer));
+    assert_eq!((password(&pki), pki.ca_fingerprint()), (derived, old.issuer));
+    let unknown = AuthorityPair { key: None, ..next };
+    assert!(pki.take_in(4, &[unknown], now).is_err());
+    assert_eq!(pki.live().version(), 3, "those before stay in use");
 }
 
 #[test]
@@ -87,8 +113,7 @@ fn what_the_authority_signs_says_which_key_signed_it() {
     };
     let (ca, _) = own(&pki.founding.der);
     assert!(ca.is_some());
-    let served = served(&pki, Timestamp::from_millis(1_800_000_000_000));
-    for der in [&issued, &served] {
+    for der in [&issued, &of_server(&pki, now)] {
         assert_eq!(own(der).1, ca);
     }
 }
@@ -106,8 +131,7 @@ fn a_certificate_issued_by_a_clock_years_ahead_is_valid_now_and_by_one_years_beh
         let pki = Pki::open(dir.path(), &["localhost".to_owned()], clock).unwrap();
         let issued = pki.issue(&namespace, &node, &request, clock).unwrap();
         let issued = CertificateDer::from_pem_slice(issued.pem.as_bytes()).unwrap();
-        let served = served(&pki, clock);
-        for der in [&issued, &served] {
+        for der in [&issued, &of_server(&pki, clock)] {
             let (_, parsed) = x509_parser::parse_x509_certificate(der).unwrap();
             let validity = parsed.validity();
             let valid = validity.not_before.timestamp()..validity.not_after.timestamp();

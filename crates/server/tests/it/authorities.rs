@@ -6,7 +6,8 @@ use bellwether_api::client::secret::Secret;
 use bellwether_api::client::{Access, CallError, Client, Identity, NodeKnowledge};
 use bellwether_api::problem::Code;
 use bellwether_api::v1::access::Renew;
-use bellwether_api::v1::authorities::{Authorities, AuthorityPhase, ChangeAuthorities, TrustBundle};
+use bellwether_api::v1::authorities::{AuthorityPhase, ChangeAuthorities, TrustBundle};
+use bellwether_api::v1::node::PresenceState;
 use bellwether_api::v1::order::OrderPoll;
 
 use crate::harness::{Installation, SOON, join_request, problem};
@@ -49,8 +50,12 @@ async fn bundle(client: &Client, version: u64) -> TrustBundle {
     tokio::time::timeout(SOON, asking).await.unwrap()
 }
 
-fn phases(of: &Authorities) -> Vec<AuthorityPhase> {
-    of.authorities.iter().map(|each| each.phase).collect()
+/// Renews the certificate of the node; whom it is to trust, and its identity.
+async fn renewed(client: &Client) -> (String, Identity) {
+    let (key, join) = join_request("", "web-1");
+    let renewal = Renew { certificate_request: join.certificate_request };
+    let joined = client.renew("default", "web-1", &renewal).await.unwrap();
+    (joined.ca, Identity::Node { certificate: joined.certificate, key: Secret::new(key) })
 }
 
 #[tokio::test]
@@ -94,12 +99,9 @@ async fn an_authority_follows_another_one_and_a_node_goes_with_it() {
     let (code, detail) = problem(second.retire_authority(&nothing()).await);
     assert_eq!(code, Code::Refused);
     assert!(detail.contains("1 of 1 nodes use a certificate of it: default/web-1"), "{detail}");
-    let (key, join) = join_request("", "web-1");
-    let renewal = Renew { certificate_request: join.certificate_request };
-    let joined = old.renew("default", "web-1", &renewal).await.unwrap();
-    assert_eq!(TrustBundle::version_in(&joined.ca), 2);
-    let fresh = Identity::Node { certificate: joined.certificate, key: Secret::new(key) };
-    let renewed = trusting(&installation, &joined.ca, fresh.clone());
+    let (ca, fresh) = renewed(&old).await;
+    assert_eq!(TrustBundle::version_in(&ca), 2);
+    let renewed = trusting(&installation, &ca, fresh.clone());
     assert!(!poll(&renewed, 2, AT_ONCE).await.unwrap().renew);
     assert!(second.authorities().await.unwrap().not_renewed.is_empty());
     second.retire_authority(&nothing()).await.unwrap();
@@ -149,13 +151,18 @@ async fn a_poll_that_waits_is_answered_once_there_are_other_authorities() {
     let installation = Installation::new().await;
     let node = installation.node("web-1").await;
     node.client.report("default", &node.empty_report()).await.unwrap();
-    let (client, order) = (installation.admin(), nothing());
-    let both = async {
-        tokio::join!(poll(&node.client, 0, Duration::from_secs(300)), client.rotate_authority(&order))
+    let admin = installation.admin();
+    let rotated = async {
+        // Its poll waits by then.
+        while admin.node("default", "web-1").await.unwrap().presence.state != PresenceState::Up {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        admin.rotate_authority(&nothing()).await.unwrap();
     };
-    let (answer, rotated) = tokio::time::timeout(SOON, both).await.unwrap();
-    rotated.unwrap();
-    assert_eq!(answer.unwrap().authorities.unwrap().version, 1);
+    let waits = tokio::time::timeout(SOON, poll(&node.client, 0, Duration::from_secs(55)));
+    let (answer, ()) = tokio::join!(waits, rotated);
+    let answer = answer.unwrap().unwrap();
+    assert_eq!(answer.authorities.unwrap().version, 1);
 }
 
 #[tokio::test]

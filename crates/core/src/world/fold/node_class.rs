@@ -110,6 +110,28 @@ mod tests {
         }
     }
 
+    /// A node; `how` says which of its forms.
+    fn machine(name: NodeName, how: usize) -> Node {
+        let is = |bit: usize| how & bit != 0;
+        Node {
+            name,
+            labels: Labels::default(),
+            joined_at: Timestamp::EPOCH,
+            key_fingerprint: "".into(),
+            next_key_fingerprint: None,
+            trust: None,
+            pause: is(1).then(mark),
+            cordon: is(1).then(|| Cordon {
+                annotation: mark(),
+                drain: is(4).then_some(Drain::Drained(Timestamp::EPOCH)),
+            }),
+            decommissioned: is(2).then(mark),
+            rescan: Default::default(),
+            logical: None,
+            services: alloc::vec![crate::access::NamePattern::Any],
+        }
+    }
+
     /// A change of one kind; `how` says which of its forms.
     fn change(kind: usize, which: usize, how: usize) -> (Key, Option<Record>) {
         let (name, is) = (name(which), |bit: usize| how & bit != 0);
@@ -117,23 +139,7 @@ mod tests {
         let put = |record: Record| (record.key(), Some(record));
         match kind {
             0 if gone => (Key::Node(name), None),
-            0 => put(Record::Node(Node {
-                name,
-                labels: Labels::default(),
-                joined_at: Timestamp::EPOCH,
-                key_fingerprint: "".into(),
-                next_key_fingerprint: None,
-                trust: None,
-                pause: is(1).then(mark),
-                cordon: is(1).then(|| Cordon {
-                    annotation: mark(),
-                    drain: is(4).then_some(Drain::Drained(Timestamp::EPOCH)),
-                }),
-                decommissioned: is(2).then(mark),
-                rescan: Default::default(),
-                logical: None,
-                services: alloc::vec![crate::access::NamePattern::Any],
-            })),
+            0 => put(Record::Node(machine(name, how))),
             1 if gone => (Key::Presence(name), None),
             1 => {
                 let contact = [
