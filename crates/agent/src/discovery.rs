@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::http;
 use crate::ledger::{Ledger, MetNeeds, RegisteredService};
 use crate::link::contact::ServerContact;
+use crate::metrics::MetricSources;
 use crate::names;
 use crate::own_health;
 use crate::service::process_phase::ProcessPhases;
@@ -47,6 +48,8 @@ pub(crate) struct Discovery {
     pub(crate) services: watch::Receiver<BTreeMap<InstanceKey, PublishedInstance>>,
     pub(crate) addresses: LocalAddresses,
     pub(crate) snapshot: watch::Sender<Arc<CatalogueSnapshot>>,
+    /// The catalogue as this node answers from it.
+    answered: watch::Receiver<Arc<CatalogueSnapshot>>,
 }
 
 impl Discovery {
@@ -80,15 +83,25 @@ impl Discovery {
         let answered =
             own_health::follow(config.name.clone(), snapshot.subscribe(), services.subscribe(), &tasks);
         if let Some(names) = config.names.clone() {
-            let (answered, contact) = (answered.clone(), contact.clone());
+            let answered = answered.clone();
             tasks.spawn("names", names::serve(names, answered, contact, tasks.clone()));
         }
-        if let Some(http) = config.http.clone() {
-            let sources = http::HttpSources { snapshot: answered, contact, clock, seed };
-            tasks.spawn("http", http::serve(http, sources, tasks.clone()));
-        }
         let addresses = LocalAddresses::watch(config.addresses.clone(), &tasks);
-        Self { registry, services: services.subscribe(), published: services, addresses, snapshot }
+        Self { registry, services: services.subscribe(), published: services, addresses, snapshot, answered }
+    }
+
+    /// Answers over HTTP, if that is configured.
+    pub(crate) fn serve_http(
+        &self,
+        config: &Config,
+        metrics: MetricSources,
+        (clock, seed): (Clock, u64),
+        tasks: &Tasks,
+    ) {
+        let Some(http) = config.http.clone() else { return };
+        let contact = metrics.status.contact.clone();
+        let sources = http::HttpSources { snapshot: self.answered.clone(), contact, metrics, clock, seed };
+        tasks.spawn("http", http::serve(http, sources, tasks.clone()));
     }
 }
 

@@ -1,5 +1,5 @@
 //! Discovery over HTTP on this node: the catalogue in Consul's form and targets for Prometheus, from this node's own copy,
-//! also while no server can be reached. Read only, and without authentication.
+//! also while no server can be reached; and the agent's metrics. Read only, and without authentication.
 //!
 //! To add a path: its text in `bellwether_api::paths`, a handler in a file here, a line in [`routes`].
 
@@ -7,6 +7,7 @@ mod api;
 mod consul;
 mod host;
 mod listen;
+mod metrics;
 mod query;
 mod refusal;
 pub(crate) mod serve;
@@ -39,6 +40,7 @@ fn routes(api: CatalogueApi) -> Router {
         .route(paths::CONSUL_HEALTH_NODE, get(consul::health_of_node))
         .route(paths::CONSUL_SELF, get(consul::this_agent))
         .route(paths::CONSUL_LEADER, get(consul::leader))
+        .route(paths::METRICS, get(metrics::page))
         .route(paths::AGENT_HTTP_SD, get(targets::groups))
         .fallback(refusal::not_found)
         .layer(DefaultBodyLimit::max(0))

@@ -28,6 +28,7 @@ mod link;
 pub mod local;
 pub mod lock;
 mod logical;
+mod metrics;
 mod names;
 mod own_health;
 mod param_cache;

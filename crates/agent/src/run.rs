@@ -38,6 +38,7 @@ use crate::local::status_sink::StatusSink;
 use crate::local::{self, LocalApi};
 use crate::lock::DirectoryLock;
 use crate::logical::{HostContext, LogicalNodes};
+use crate::metrics::MetricSources;
 use crate::param_cache::ParamCache;
 use crate::probe::StoreProbes;
 use crate::provision;
@@ -45,6 +46,7 @@ use crate::reload::{ConfigSource, ConfigState, ReloadRequests, Reloader};
 use crate::report_board::ReportBoard;
 use crate::secret_cache::SecretCache;
 use crate::service::process_phase::EntityInstances;
+use crate::service::process_starts::ProcessStarts;
 use crate::status;
 
 /// Longest time for the tasks of one configuration to end before the next one is used; a connection that a client keeps open
@@ -229,6 +231,10 @@ impl Agent {
             members: reports.subscribe(),
             unwritable: watch::Sender::new(None),
         };
+        let starts = ProcessStarts::default();
+        let (status, services) = (sources.clone(), discovery.services.clone());
+        let metrics = MetricSources { status, services, starts: starts.clone() };
+        discovery.serve_http(&config, metrics, (clock.clone(), seed), &tasks);
         let local = LocalApi {
             reload: self.reload,
             sources: sources.clone(),
@@ -306,7 +312,12 @@ impl Agent {
             snapshot: discovery.snapshot.subscribe(),
             live_params: live_params.subscribe(),
             board: board.clone(),
-            instances: EntityInstances { phases, published: discovery.services.clone(), acknowledged },
+            instances: EntityInstances {
+                phases,
+                published: discovery.services.clone(),
+                acknowledged,
+                starts,
+            },
             unsent_logs: unsent_logs.clone(),
             seed,
         };

@@ -4,6 +4,7 @@
 mod addresses;
 mod instance;
 pub(crate) mod process_phase;
+pub(crate) mod process_starts;
 pub(crate) mod published;
 pub(crate) mod registered;
 pub(crate) mod registry;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bellwether_core::local::account::EntityAccount;
 use bellwether_core::records::member::MemberReport;
 use bellwether_core::records::order::Order;
+use bellwether_core::records::report::TargetHealth;
 use bellwether_core::records::status::StatusState;
 use bellwether_core::words::name::EnsembleName;
 use bellwether_core::words::time::Timestamp;
@@ -250,11 +251,10 @@ impl StatusSources {
         let members = self.members.borrow_and_update().clone();
         let stored_at = self.snapshot.borrow().stored_at.filter(|_| contact.connected_since.is_none());
         let entities = board.entities.iter().map(|(name, account)| {
-            let health: bellwether_api::v1::report::TargetHealth = (&account.health).into();
             let entity = EntityStatus {
                 running: account.running.as_ref().map(ToString::to_string),
                 assigned: account.wanted.as_ref().map(ToString::to_string),
-                health: if is_failed(account) { "failing" } else { word(&health) }.to_owned(),
+                health: health(account).to_owned(),
                 problem: problem(account),
                 healthy_since_ms: account.healthy_since.map(Timestamp::as_millis),
                 line: account.line.clone(),
@@ -333,11 +333,13 @@ fn is_failed(account: &EntityAccount) -> bool {
     failed && account.running == account.wanted
 }
 
-fn word(health: &bellwether_api::v1::report::TargetHealth) -> &'static str {
-    match health {
-        bellwether_api::v1::report::TargetHealth::NoChecks => "no_checks",
-        bellwether_api::v1::report::TargetHealth::Healthy => "healthy",
-        bellwether_api::v1::report::TargetHealth::Failing { .. } => "failing",
+/// `no_checks`, `healthy` or `failing`.
+pub(crate) fn health(account: &EntityAccount) -> &'static str {
+    match &account.health {
+        _ if is_failed(account) => "failing",
+        TargetHealth::NoChecks => "no_checks",
+        TargetHealth::Healthy => "healthy",
+        TargetHealth::Failing { .. } => "failing",
     }
 }
 

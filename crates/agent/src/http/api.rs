@@ -20,6 +20,7 @@ use super::refusal::ConsulRefusal;
 use super::settings::{CatalogueHttp, HttpSources};
 use crate::catalogue::CatalogueSnapshot;
 use crate::link::contact::ServerContact;
+use crate::metrics::{self, MetricSources};
 
 /// The state of the catalogue API. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -30,6 +31,7 @@ struct ApiState {
     http: CatalogueHttp,
     indexed: watch::Receiver<IndexedCatalogue>,
     contact: watch::Receiver<ServerContact>,
+    metrics: MetricSources,
     clock: Clock,
     seed: u64,
     started: Timestamp,
@@ -46,7 +48,7 @@ struct IndexedCatalogue {
 impl CatalogueApi {
     /// Follows the catalogue until the agent stops.
     pub(super) fn start(http: CatalogueHttp, sources: HttpSources, tasks: &Tasks) -> Self {
-        let HttpSources { mut snapshot, contact, clock, seed } = sources;
+        let HttpSources { mut snapshot, contact, metrics, clock, seed } = sources;
         let started = clock.now();
         let first = IndexedCatalogue {
             snapshot: snapshot.borrow_and_update().clone(),
@@ -54,7 +56,16 @@ impl CatalogueApi {
         };
         let (sender, indexed) = watch::channel(first);
         tasks.spawn("http index", follow(snapshot, sender, clock.clone(), tasks.clone()));
-        Self(Arc::new(ApiState { http, indexed, contact, clock, seed, started, stop: tasks.clone() }))
+        Self(Arc::new(ApiState {
+            http,
+            indexed,
+            contact,
+            metrics,
+            clock,
+            seed,
+            started,
+            stop: tasks.clone(),
+        }))
     }
 
     /// The configuration.
@@ -65,6 +76,11 @@ impl CatalogueApi {
     /// The contact with the servers.
     pub(super) fn contact(&self) -> ServerContact {
         self.0.contact.borrow().clone()
+    }
+
+    /// The agent's metrics in the OpenMetrics text format.
+    pub(super) fn metrics(&self) -> String {
+        metrics::page(&self.0.metrics, self.0.clock.now())
     }
 
     /// The current catalogue.

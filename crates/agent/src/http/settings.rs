@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use crate::catalogue::CatalogueSnapshot;
 use crate::link::contact::ServerContact;
+use crate::metrics::MetricSources;
 
 /// The configuration of discovery over HTTP.
 #[derive(Debug, Clone)]
@@ -33,6 +34,8 @@ pub(crate) struct HttpSources {
     pub(crate) snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
     /// The contact with the servers.
     pub(crate) contact: watch::Receiver<ServerContact>,
+    /// The agent's metrics.
+    pub(crate) metrics: MetricSources,
     pub(crate) clock: Clock,
     /// Spreads the waits of blocking queries.
     pub(crate) seed: u64,

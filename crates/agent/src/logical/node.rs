@@ -35,6 +35,7 @@ use crate::probe::handover::Handovers;
 use crate::report_board::ReportBoard;
 use crate::secret_cache::SecretCache;
 use crate::service::process_phase::{AcknowledgedRegistrations, EntityInstances};
+use crate::service::process_starts::ProcessStarts;
 use crate::service::{InstanceKey, PublishedInstance};
 
 /// A logical node whose link has been started.
@@ -105,6 +106,7 @@ impl Parts {
                 phases: watch::Sender::default(),
                 published: still.published.subscribe(),
                 acknowledged: still.acknowledged.subscribe(),
+                starts: ProcessStarts::default(),
             },
             unsent_logs,
             seed: host.seed,

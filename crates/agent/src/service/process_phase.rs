@@ -10,6 +10,7 @@ use bellwether_core::records::registrations::CheckStatus;
 use bellwether_core::words::name::EntityName;
 use tokio::sync::watch;
 
+use super::process_starts::ProcessStarts;
 use super::published::{InstanceKey, PublishedInstance};
 use crate::apply::process::ProcessMark;
 
@@ -43,6 +44,7 @@ pub(crate) struct EntityInstances {
     pub(crate) phases: watch::Sender<ProcessPhases>,
     pub(crate) published: watch::Receiver<BTreeMap<InstanceKey, PublishedInstance>>,
     pub(crate) acknowledged: watch::Receiver<AcknowledgedRegistrations>,
+    pub(crate) starts: ProcessStarts,
 }
 
 impl EntityInstances {
@@ -53,6 +55,7 @@ impl EntityInstances {
 
     /// A process of the entity was started.
     pub(crate) fn up(&self, entity: &EntityName, mark: ProcessMark) {
+        self.starts.count(entity);
         self.set(entity, Some(ProcessPhase::Up { mark, is_validated: false }));
     }
 

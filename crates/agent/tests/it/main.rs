@@ -17,6 +17,7 @@ mod former;
 mod joining;
 mod kill;
 mod logs;
+mod metrics;
 mod needs;
 mod prometheus;
 mod provision;

@@ -2,6 +2,7 @@
 //! VictoriaMetrics by Consul's discovery, which it has in Prometheus's form.
 
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use bellwether_agent::local::client::call;
@@ -15,10 +16,23 @@ use crate::bench::Bench;
 use crate::discovery::{curl, free_port, head, listening, until};
 
 /// A monitoring server that finds the service `web` by what this agent and the server say.
-struct Monitoring {
+pub(crate) struct Monitoring {
     process: Child,
     port: u16,
     jobs: &'static [&'static str],
+}
+
+/// The file with a token that may read what a server shows.
+pub(crate) async fn viewer_token(bench: &Bench) -> PathBuf {
+    let new = NewToken {
+        name: "prometheus".to_owned(),
+        roles: vec!["viewer".to_owned()],
+        only_in: None,
+        expires_in: None,
+    };
+    let path = bench.path("prometheus-token");
+    std::fs::write(&path, bench.client.create_token(&new).await.unwrap().secret).unwrap();
+    path
 }
 
 impl Drop for Monitoring {
@@ -31,14 +45,7 @@ impl Drop for Monitoring {
 impl Monitoring {
     /// A Prometheus that asks this agent and the server, over HTTP.
     async fn over_http(bench: &Bench, agent: u16) -> Self {
-        let (ca, token) = (bench.path("server").join("pki/ca.pem"), bench.path("prometheus-token"));
-        let new = NewToken {
-            name: "prometheus".to_owned(),
-            roles: vec!["viewer".to_owned()],
-            only_in: None,
-            expires_in: None,
-        };
-        std::fs::write(&token, bench.client.create_token(&new).await.unwrap().secret).unwrap();
+        let (ca, token) = (bench.path("server").join("pki/ca.pem"), viewer_token(bench).await);
         let config = format!(
             "scrape_configs:\n\
              - job_name: agent\n  http_sd_configs:\n  - url: http://127.0.0.1:{agent}/v1/http-sd?service=web&tag=blue\n    \
@@ -49,13 +56,18 @@ impl Monitoring {
             token.display(),
             ca.display(),
         );
+        Self::prometheus(bench, &config, &["agent", "server"])
+    }
+
+    /// A Prometheus with this configuration and these jobs.
+    pub(crate) fn prometheus(bench: &Bench, config: &str, jobs: &'static [&'static str]) -> Self {
         let start = |config: &str, data: &str, port: u16| {
             let mut command = Command::new("prometheus");
             command.arg(format!("--config.file={config}")).arg(format!("--storage.tsdb.path={data}"));
             command.arg(format!("--web.listen-address=127.0.0.1:{port}"));
             command
         };
-        Self::start(bench, &config, start, &["agent", "server"])
+        Self::start(bench, config, start, jobs)
     }
 
     /// A VictoriaMetrics that asks this agent as it asks Consul. It shows a target anew only once a label of it changes, so
@@ -97,11 +109,16 @@ impl Monitoring {
         Self { process, port, jobs }
     }
 
+    /// The data of an answer of the server's API; null while it does not answer.
+    pub(crate) fn data(&self, path: &str) -> Value {
+        let page: Value = serde_json::from_str(&curl(self.port, path, &[]).body).unwrap_or_default();
+        page.get("data").cloned().unwrap_or_default()
+    }
+
     /// The labels that a job's targets were found with.
     fn found(&self, job: &str) -> Vec<Value> {
-        let page = curl(self.port, "/api/v1/targets?state=active", &[]);
-        let all: Value = serde_json::from_str(&page.body).unwrap_or_default();
-        let all = all.pointer("/data/activeTargets").and_then(Value::as_array).cloned().unwrap_or_default();
+        let all = self.data("/api/v1/targets?state=active");
+        let all = all.pointer("/activeTargets").and_then(Value::as_array).cloned().unwrap_or_default();
         let labels = all.into_iter().filter_map(|target| target.get("discoveredLabels").cloned());
         labels.filter(|labels| labels.get("job").is_some_and(|found| found == job)).collect()
     }
