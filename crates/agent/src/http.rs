@@ -5,13 +5,14 @@
 
 mod api;
 mod consul;
-mod host;
+pub(crate) mod host;
 mod listen;
 mod metrics;
 mod query;
 mod refusal;
 pub(crate) mod serve;
-mod settings;
+pub(crate) mod settings;
+mod sources;
 mod targets;
 
 use axum::Router;
@@ -23,9 +24,8 @@ use bellwether_rt::tasks::Tasks;
 
 use api::CatalogueApi;
 use host::KnownHosts;
-pub(crate) use host::host_name;
-pub use settings::CatalogueHttp;
-pub(crate) use settings::HttpSources;
+use settings::CatalogueHttp;
+pub(crate) use sources::HttpSources;
 
 /// All routes.
 fn routes(api: CatalogueApi) -> Router {

@@ -7,7 +7,8 @@ use bellwether_rt::config_error::ConfigError;
 
 use super::config_path::ConfigPath;
 use super::file;
-use crate::http::{CatalogueHttp, host_name};
+use crate::http::host::host_name;
+use crate::http::settings::CatalogueHttp;
 
 /// Default address: Consul's port, on the loopback interface.
 const DEFAULT_LISTEN: &str = "127.0.0.1:8500";

@@ -12,7 +12,7 @@ use super::ensembles::EnsembleSettings;
 use super::files::CatalogueFile;
 use super::recipe::{ActionRecipe, Recipe};
 use super::services::DefinedService;
-use crate::http::CatalogueHttp;
+use crate::http::settings::CatalogueHttp;
 
 /// Default data directory.
 pub const DEFAULT_DATA_DIR: &str = "/var/lib/bellwether/agent";

@@ -17,7 +17,8 @@ use tokio::sync::watch;
 
 use super::query::ConsulQuery;
 use super::refusal::ConsulRefusal;
-use super::settings::{CatalogueHttp, HttpSources};
+use super::settings::CatalogueHttp;
+use super::sources::HttpSources;
 use crate::catalogue::CatalogueSnapshot;
 use crate::link::contact::ServerContact;
 use crate::metrics::{self, MetricSources};

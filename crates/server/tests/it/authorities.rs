@@ -61,13 +61,15 @@ async fn renewed(client: &Client) -> (String, Identity) {
 #[tokio::test]
 async fn an_authority_follows_another_one_and_a_node_goes_with_it() {
     let mut installation = Installation::new().await;
+    let before = installation.server().ca_pem.clone();
     let node = installation.node("web-1").await;
-    let (before, first) = (installation.server().ca_pem.clone(), installation.admin());
+    let first = installation.admin();
     let answer = poll(&node.client, 0, AT_ONCE).await.unwrap();
     assert!(answer.authorities.is_none() && !answer.renew);
     let made = first.rotate_authority(&nothing()).await.unwrap();
     assert_eq!(made.not_trusting_next, ["default/web-1"]);
-    assert_eq!(phases(&made), [AuthorityPhase::Active, AuthorityPhase::Next]);
+    let phases: Vec<AuthorityPhase> = made.authorities.iter().map(|each| each.phase).collect();
+    assert_eq!(phases, [AuthorityPhase::Active, AuthorityPhase::Next]);
     let (code, detail) = problem(first.activate_authority(&nothing()).await);
     assert_eq!(code, Code::Refused);
     assert!(detail.contains("1 of 1 nodes do not trust it yet: default/web-1"), "{detail}");
@@ -113,10 +115,9 @@ async fn an_authority_follows_another_one_and_a_node_goes_with_it() {
     );
     installation.restart().await;
     let third = admin(&installation, &last);
-    assert_eq!(
-        phases(&third.authorities().await.unwrap()),
-        [AuthorityPhase::Retired, AuthorityPhase::Active]
-    );
+    let phases: Vec<AuthorityPhase> =
+        third.authorities().await.unwrap().authorities.iter().map(|each| each.phase).collect();
+    assert_eq!(phases, [AuthorityPhase::Retired, AuthorityPhase::Active]);
     poll(&trusting(&installation, &last, fresh), 3, AT_ONCE).await.unwrap();
 }
 
@@ -170,7 +171,9 @@ async fn a_next_authority_is_dropped_and_what_is_not_due_is_refused_with_the_nex
     let installation = Installation::new().await;
     let client = installation.admin();
     let refused = async |answer: Result<_, CallError>| {
-        let CallError::Problem(problem) = Result::<Authorities, _>::unwrap_err(answer) else {
+        let CallError::Problem(problem) =
+            Result::<bellwether_api::v1::authorities::Authorities, _>::unwrap_err(answer)
+        else {
             panic!("no problem")
         };
         (problem.detail, problem.hint.unwrap())
