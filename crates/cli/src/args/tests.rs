@@ -182,6 +182,7 @@ fn every_command_that_deletes_or_drains_asks_by_one_rule() {
         // With --accept, members leave.
         // With fewer members than there are, some leave.
         // With --accept-data-loss, writes are lost.
+        // What is retired is never trusted again.
         let removes = [
             "bellwether cluster members",
             "bellwether ensemble failover",
@@ -191,6 +192,7 @@ fn every_command_that_deletes_or_drains_asks_by_one_rule() {
             "bellwether ensemble restart",
             "bellwether ensemble scale",
             "bellwether ensemble set",
+            "bellwether server ca retire",
         ];
         let removes = removes.contains(&name.as_str());
         assert_eq!(deletes || accepts || removes, asks, "{name}");

@@ -56,8 +56,16 @@ const OWN_CODES: [&str; 10] = [
 
 /// Commands that read a file before they connect.
 // A secret without a file is to be changed in nothing.
-const READS_A_FILE: [&str; 7] =
-    ["apply", "diff", "node patch", "profile patch", "profile replace", "secret set", "server join"];
+const READS_A_FILE: [&str; 8] = [
+    "apply",
+    "context refresh",
+    "diff",
+    "node patch",
+    "profile patch",
+    "profile replace",
+    "secret set",
+    "server join",
+];
 
 /// Every command that does something, as words with a value for each required argument.
 fn all() -> Vec<(String, Vec<String>)> {
