@@ -26,8 +26,12 @@ fn another_authority_signs_and_both_are_told_apart_and_what_ensembles_derive_sta
     let request = request.pem().unwrap();
     let (namespace, node) = (Namespace::parse("default").unwrap(), NodeName::parse("web-1").unwrap());
     let name = "store".parse().unwrap();
-    let password =
-        |pki: &Pki| pki.redis_password(EnsembleId { namespace: &namespace, name: &name, identity: "1" });
+    let password = |pki: &Pki| {
+        pki.redis_password(
+            EnsembleId { namespace: &namespace, name: &name, identity: "1" },
+            MemberNumber::new(1),
+        )
+    };
     let (old, derived) = (pki.issue(&namespace, &node, &request, now).unwrap(), password(&pki));
     let (certificate, key) = Pki::make_next(now).unwrap();
     let next = AuthorityPair { certificate, key: Some(key) };
