@@ -1,3 +1,4 @@
+use bellwether_core::words::counter::MemberNumber;
 use x509_parser::extensions::ParsedExtension;
 
 use super::ensemble::{AuthorityUse, EnsembleId};
