@@ -4,15 +4,25 @@ use bellwether_api::v1::ensemble::members::{EnsembleMember, MemberHealth, Member
 
 use crate::context::Context;
 
-/// What is lost of ensembles with a node, line by line; nothing of those that may not be read.
+/// What is lost of ensembles with a node, line by line. What could not be read is said: it may be what matters.
 pub(super) async fn lost(context: &Context, node: &str) -> Vec<String> {
     let (client, namespace) = (&context.client, context.namespace.as_str());
-    let Ok(page) = client.ensembles(namespace).await else { return Vec::new() };
+    let page = match client.ensembles(namespace).await {
+        Ok(page) => page,
+        Err(error) => return vec![format!("whether it has members of ensembles is not known: {error}")],
+    };
     let mut lines = Vec::new();
     for ensemble in page.items {
-        let Ok(read) = client.ensemble(namespace, &ensemble.name).await else { continue };
-        let members = read.status.map(|status| status.members).unwrap_or_default();
-        lines.extend(line(&ensemble.name, &members, node));
+        let name = &ensemble.name;
+        match client.ensemble(namespace, name).await {
+            Ok(read) => {
+                let members = read.status.map(|status| status.members).unwrap_or_default();
+                lines.extend(line(name, &members, node));
+            }
+            Err(error) => {
+                lines.push(format!("whether it has a member of ensemble {name} is not known: {error}"));
+            }
+        }
     }
     lines
 }
