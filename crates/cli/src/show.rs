@@ -48,12 +48,8 @@ impl Show {
         human: impl FnOnce(bool) -> String,
     ) -> Result<(), Failure> {
         let text = match self.output {
-            Output::Json => data::readable(data)
-                .and_then(|value| serde_json::to_string_pretty(&value))
-                .map_err(|error| error.to_string()),
-            Output::Yaml => data::readable(data)
-                .map_err(|error| error.to_string())
-                .and_then(|value| serde_norway::to_string(&value).map_err(|error| error.to_string())),
+            Output::Json => data::json(data),
+            Output::Yaml => data::yaml(data),
             Output::Name => return print(&names().join("\n")),
             Output::Table => return print(&human(false)),
             Output::Wide => return print(&human(true)),

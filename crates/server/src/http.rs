@@ -52,6 +52,7 @@ mod process_logs;
 mod profiles;
 mod reactions;
 mod readable;
+pub mod reads;
 mod reports;
 mod roles;
 mod rollouts;

@@ -32,6 +32,7 @@ use crate::authorities;
 use crate::config::{Config, OnStoreFailure};
 use crate::decider_failures::DeciderFailures;
 use crate::freshness::Freshness;
+use crate::http::reads::ReadThreads;
 use crate::http::{
     self, Admission, AppContext, AppState, AuthenticationFailures, ClusterContext, RecordContext,
     ServerIdentity, TrafficContext,
@@ -279,7 +280,7 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
             clocks,
         },
         identity: identity(config, installation, pki),
-        traffic: traffic(config, metrics, sessions),
+        traffic: traffic(config, metrics, sessions)?,
         audit,
         hooks: Arc::new(config.hooks.clone()),
         sinks: Arc::new(config.sinks.clone()),
@@ -308,14 +309,15 @@ fn identity(config: &Config, installation: Installation, pki: Pki) -> ServerIden
     ServerIdentity { name, installation, pki, key_files: KeyDir::of(&config.data_dir), etcd }
 }
 
-fn traffic(config: &Config, metrics: Metrics, sessions: Sessions) -> TrafficContext {
-    TrafficContext {
+fn traffic(config: &Config, metrics: Metrics, sessions: Sessions) -> Result<TrafficContext, RunError> {
+    Ok(TrafficContext {
         admission: Admission::new(config.classes, metrics.refused.clone()),
         metrics,
         sessions,
         authentication_failures: AuthenticationFailures::default(),
         log_requests: LogRequests::default(),
-    }
+        reads: ReadThreads::start().map_err(RunError::Threads)?,
+    })
 }
 
 /// Starts to follow the store from this world on.

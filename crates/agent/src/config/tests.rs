@@ -25,8 +25,25 @@ fn a_configuration_that_others_can_write_is_refused() {
     assert!(refused.ends_with("every user can write it (mode 0666): chmod o-w it"), "{refused}");
     mode(0o664);
     Config::load(&path).unwrap();
+    let of_directory =
+        |mode| std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+    of_directory(0o777);
+    let refused = Config::load(&path).unwrap_err().to_string();
+    assert!(
+        refused.contains("every user can write its directory") && refused.ends_with("o-w that"),
+        "{refused}"
+    );
+    // Where nobody can replace the files of others, as in /tmp.
+    of_directory(0o1777);
+    Config::load(&path).unwrap();
     // Only root can give a file away.
     if rustix::process::geteuid().is_root() {
+        let link = dir.path().join("link.toml");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        Config::load(&link).unwrap();
+        std::os::unix::fs::lchown(&link, Some(65_534), None).unwrap();
+        let refused = Config::load(&link).unwrap_err().to_string();
+        assert!(refused.contains("its owner is user 65534, neither root"), "{refused}");
         std::os::unix::fs::chown(&path, Some(65_534), None).unwrap();
         let refused = Config::load(&path).unwrap_err().to_string();
         assert!(refused.contains("its owner is user 65534, neither root"), "{refused}");

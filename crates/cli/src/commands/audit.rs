@@ -7,7 +7,7 @@ use bellwether_api::v1::audit::{AuditEntry, AuditOutcome};
 use crate::args::{AuditVerb, Output};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::data::readable;
+use crate::show::data::{json_line, readable, yaml};
 use crate::show::time::date;
 use crate::show::{try_print, try_print_data, visible};
 
@@ -39,13 +39,10 @@ pub(super) async fn run(context: &Context, verb: AuditVerb) -> CommandResult {
 fn show(context: &Context, entries: &[AuditEntry]) -> Result<(), Failure> {
     for entry in entries {
         let text = match context.show.output {
-            Output::Json => readable(entry)
-                .and_then(|value| serde_json::to_string(&value))
-                .map_err(|error| error.to_string()),
-            Output::Yaml => readable(entry).map_err(|error| error.to_string()).and_then(|value| {
-                let text = serde_norway::to_string(&value).map_err(|error| error.to_string())?;
-                Ok(format!("---\n{text}"))
-            }),
+            Output::Json => {
+                readable(entry).map_err(|error| error.to_string()).and_then(|value| json_line(&value))
+            }
+            Output::Yaml => yaml(entry).map(|text| format!("---\n{text}")),
             Output::Name => {
                 try_print(&entry.id.to_string())?;
                 continue;

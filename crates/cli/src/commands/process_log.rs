@@ -9,6 +9,7 @@ use bellwether_api::v1::process_log::ProcessLog;
 use crate::args::{LogOf, Output};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
+use crate::show::data::json_line;
 use crate::show::{try_print_data, try_print_part};
 
 /// How long one request waits for new output.
@@ -102,7 +103,7 @@ impl ProcessReader {
 fn print(context: &Context, part: &ProcessLog) -> Result<(), Failure> {
     match context.show.output {
         Output::Json | Output::Yaml => {
-            let text = serde_json::to_string(part);
+            let text = json_line(part);
             try_print_data(&text.map_err(|error| Failure::ours(format!("print a log: {error}")))?)
         }
         Output::Table | Output::Wide | Output::Name => try_print_part(&part.text),

@@ -56,7 +56,7 @@ impl From<RunError> for Failure {
             | RunError::Installation(_) => LocalFault::DataDirectory.exit(),
             RunError::Plain { .. } => Exit::Refused,
             RunError::File { .. } => LocalFault::Output.exit(),
-            RunError::Random(_) => Exit::Internal,
+            RunError::Random(_) | RunError::Threads(_) => Exit::Internal,
             RunError::Listen { .. } | RunError::Dns(_) => LocalFault::Listen.exit(),
             RunError::Open(_) | RunError::World(_) | RunError::Commit(_) => LocalFault::Contact.exit(),
         };

@@ -54,7 +54,7 @@ fn escaped(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
 }
 
 /// Control characters, breaks of lines that few look for, and those that turn the direction of a text around.
-fn is_obeyed(c: char) -> bool {
+pub(super) fn is_obeyed(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 

@@ -7,6 +7,7 @@ pub mod failing;
 pub mod foreign;
 mod independents;
 mod lead;
+mod leftovers;
 mod orders;
 pub mod osds;
 pub mod passwords;
@@ -143,7 +144,8 @@ impl EnsembleSight<'_> {
             self.add(&mut members, node);
         }
         let of_restart = self.restart(&mut members, |members| self.next_voter(members, &step));
-        let change = self.foreign_removal(&members).or_else(|| self.change(&members));
+        let change = self.leftover_removal(&members).or_else(|| self.foreign_removal(&members));
+        let change = change.or_else(|| self.change(&members));
         members.change = change.or_else(|| self.transfer(&members));
         let of_snapshots = self.snapshot(&mut members);
         let events =

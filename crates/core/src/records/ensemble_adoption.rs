@@ -143,10 +143,15 @@ impl Adoption {
         }
     }
 
-    /// What a member is told of it.
+    /// What a member is told of it: also where the members of the ensemble serve clients, as those that were there before may be gone. Before its id
+    /// is known, the endpoints that a person named have to say it.
     #[must_use]
-    pub fn order(&self) -> AdoptionOrder {
-        AdoptionOrder { endpoints: self.endpoints.clone(), cluster_id: self.cluster_id.clone() }
+    pub fn order(&self, own: impl Iterator<Item = StoreEndpoint>) -> AdoptionOrder {
+        let own = own.filter(|_| self.cluster_id.is_some());
+        AdoptionOrder {
+            endpoints: self.endpoints.iter().cloned().chain(own).collect(),
+            cluster_id: self.cluster_id.clone(),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::ensemble::EnsembleService;
-use super::ensemble_adoption::Adoption;
+use super::ensemble_adoption::{Adoption, StoreEndpoint};
 use super::ensemble_requests::MemberRequests;
 use super::ensemble_restore::{RestoreSource, SnapshotName};
 use super::ensemble_snapshots::{EnsembleSnapshots, SnapshotId};
@@ -171,7 +171,7 @@ impl EnsembleMembers {
                 service: self.service.clone(),
                 task: self.task(member),
                 restore: self.restore_of(member),
-                adoption: self.adoption.as_ref().map(Adoption::order),
+                adoption: self.adoption.as_ref().map(|adoption| adoption.order(self.endpoints())),
                 change: change.map(|change| change.change.clone()),
                 replication: self.replication(*number),
                 tells_position: self.lead.tells_position,
@@ -182,6 +182,19 @@ impl EnsembleMembers {
                 osds: self.osds.of_reader(*number),
             };
             (&member.node, order)
+        })
+    }
+
+    /// Where the members of an etcd without TLS that vote serve clients.
+    fn endpoints(&self) -> impl Iterator<Item = StoreEndpoint> {
+        let port = match &self.service {
+            EnsembleService::Etcd(etcd) => Some(etcd.client_port),
+            EnsembleService::Redis(_) | EnsembleService::Ceph(_) | EnsembleService::Independent(_) => None,
+        };
+        let voting = self.members.values().filter(|member| member.phase == MemberPhase::Voting);
+        voting.filter_map(move |member| {
+            let (host, _) = member.peer_url.rsplit_once(':')?;
+            format!("{host}:{}", port?).parse().ok()
         })
     }
 

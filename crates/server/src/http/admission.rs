@@ -81,6 +81,16 @@ enum Full {
 }
 
 impl AdmissionPermit {
+    /// Whether it is of a person or a program, and stops nothing.
+    pub(super) fn is_of_people(&self) -> bool {
+        match self.class {
+            RequestClass::People | RequestClass::Watchers => true,
+            RequestClass::Urgent | RequestClass::Machines | RequestClass::Syncs | RequestClass::Joins => {
+                false
+            }
+        }
+    }
+
     /// Counts how long a request took that is answered now: from when all of it had arrived, so with its wait for a permit. A poll for
     /// an order and a blocking read are not counted, since they take as long as nothing happens.
     pub(super) fn observe(&self, durations: &RequestDurations) {

@@ -14,8 +14,8 @@ use bellwether_core::access::{
 use bellwether_core::records::annotation::attribution;
 use bellwether_core::words::name::{Actor, Namespace, NodeName};
 use bellwether_core::world::World;
-use http::header;
 use http::request::Parts;
+use http::{Method, header};
 
 use super::accepted::Accepted;
 use super::admission::{AdmissionPermit, RequestClass, Requester};
@@ -143,8 +143,13 @@ pub(crate) fn guard(
         };
         request.extensions_mut().insert(Authenticated(identity));
         let measured = place.as_ref().filter(|_| accepted.is_immediate(&request));
+        let is_read =
+            request.method() == Method::GET && place.as_ref().is_some_and(|place| place.is_of_people());
         let run = |request: Box<Request>| next.run(*request);
-        let mut response = run(request).await;
+        let mut response = match is_read {
+            true => app.traffic.reads.run(run(request)).await.unwrap_or_else(Failure::into_response),
+            false => run(request).await,
+        };
         if let Some(place) = measured {
             place.observe(&app.traffic.metrics.request_seconds);
         }

@@ -209,7 +209,9 @@ async fn next_page(
         if app.stop.is_cancelled() || left == Span::ZERO {
             return None;
         }
-        let events = read(&app, &namespace, after, STREAM_PAGE).await.ok()?;
+        let (reader, of) = (app.clone(), namespace.clone());
+        let page = async move { read(&reader, &of, after, STREAM_PAGE).await };
+        let events = app.traffic.reads.run(page).await.ok()?.ok()?;
         if let Some(last) = events.last() {
             let place = (app, namespace, Sequence::new(last.seq));
             return Some((events, place));

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::admission::Admission;
 use super::authentication_failures::AuthenticationFailures;
+use super::reads::ReadThreads;
 use crate::audit::AuditLog;
 use crate::config::etcd::Etcd;
 use crate::decider_failures::DeciderFailures;
@@ -140,6 +141,8 @@ pub struct TrafficContext {
     pub authentication_failures: AuthenticationFailures,
     /// Readers of logs of jobs.
     pub log_requests: LogRequests,
+    /// The threads on which reads of people run.
+    pub reads: ReadThreads,
 }
 
 impl AppState {

@@ -8,6 +8,9 @@ use serde_json::Value;
 
 use super::expectation::member_pointer;
 
+/// Most bytes that the operations of one change copy, in all: four times what the largest document has.
+const MAX_COPIED: usize = 256 << 10;
+
 /// A change of a JSON document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JsonChange {
@@ -50,8 +53,11 @@ impl JsonChange {
         let mut changed = document.clone();
         match self {
             Self::Patch(Patch(operations)) => {
+                let mut copied = 0;
                 for (index, operation) in operations.iter().enumerate() {
-                    apply(operation, &mut changed).map_err(|rejection| rejection.within(index))?;
+                    let applied = count_copied(operation, &changed, &mut copied)
+                        .and_then(|()| apply(operation, &mut changed));
+                    applied.map_err(|rejection| rejection.within(index))?;
                 }
             }
             Self::Merge(change) => json_patch::merge(&mut changed, change),
@@ -76,6 +82,42 @@ fn written(operation: &PatchOperation) -> Vec<String> {
         PatchOperation::Copy(copy) => vec![moving(copy.path.as_str())],
         PatchOperation::Test(_) => Vec::new(),
     }
+}
+
+/// Counts what an operation copies. All others together add no more than the patch itself has, and each copy may double the document.
+fn count_copied(operation: &PatchOperation, document: &Value, copied: &mut usize) -> Result<(), Rejection> {
+    let PatchOperation::Copy(copy) = operation else { return Ok(()) };
+    *copied = copied.saturating_add(document.pointer(copy.from.as_str()).map_or(0, size));
+    if *copied <= MAX_COPIED {
+        return Ok(());
+    }
+    let reason = format!(
+        "{}: with this one, the operations copy more than {} KiB; send a value instead, or fewer operations",
+        copy.path,
+        MAX_COPIED / 1_024
+    );
+    Err(Rejection::Invalid(ShapeError::at("the operation", reason)))
+}
+
+/// Bytes of a value, roughly: as many as it has as JSON, or fewer.
+fn size(value: &Value) -> usize {
+    let (mut bytes, mut rest) = (0_usize, vec![value]);
+    while let Some(value) = rest.pop() {
+        let own = match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+            Value::String(text) => text.len(),
+            Value::Array(items) => {
+                rest.extend(items);
+                items.len()
+            }
+            Value::Object(members) => {
+                rest.extend(members.values());
+                members.keys().map(String::len).sum()
+            }
+        };
+        bytes = bytes.saturating_add(own).saturating_add(2);
+    }
+    bytes
 }
 
 fn apply(operation: &PatchOperation, document: &mut Value) -> Result<(), Rejection> {
@@ -147,6 +189,24 @@ mod tests {
         let patch = json!([{"op": "add", "path": "/a", "value": 1}, {"op": "remove", "path": "/b"}]);
         let Err(Rejection::Invalid(error)) = patched(&json!({}), patch) else { panic!("it is refused") };
         assert!(error.to_string().starts_with("[1]") && error.to_string().contains("/b"), "{error}");
+    }
+
+    #[test]
+    fn copies_of_copies_are_refused_before_they_are_made() {
+        let before = json!({"a": "0123456789"});
+        let doubling = |count: usize| {
+            let copy = |index: usize| json!({"op": "copy", "from": "", "path": format!("/x{index}")});
+            patched(&before, Value::Array((0..count).map(copy).collect()))
+        };
+        assert!(doubling(8).is_ok());
+        let Err(Rejection::Invalid(error)) = doubling(4_000) else { panic!("it is refused") };
+        assert!(error.to_string().contains("copy more than 256 KiB"), "{error}");
+        assert!(error.to_string().starts_with("[1"), "after some: {error}");
+        // One within the other, which doubles nothing.
+        let nested = vec![json!({"op": "copy", "from": "", "path": "/a"}); 4_000];
+        assert!(matches!(patched(&before, Value::Array(nested)), Err(Rejection::Invalid(_))));
+        let same = vec![json!({"op": "copy", "from": "/a", "path": "/b"}); 1_000];
+        assert_eq!(patched(&before, Value::Array(same)), Ok(json!({"a": "0123456789", "b": "0123456789"})));
     }
 
     #[test]

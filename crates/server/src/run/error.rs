@@ -43,6 +43,9 @@ pub enum RunError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// The threads on which reads run cannot be started.
+    #[error("start the threads for reads: {0}")]
+    Threads(std::io::Error),
     /// DNS cannot be started.
     #[error("{0}")]
     Dns(#[from] bellwether_dns::serve::ServeError),

@@ -19,6 +19,7 @@ use crate::ledger::MemberEntry;
 impl MemberTask {
     pub(super) async fn prepare(&mut self, order: &MemberOrder) -> Result<(), String> {
         let key = MemberKey::of(order);
+        self.stop_manager().await?;
         let Some(address) = self.context.addresses.now().preferred() else {
             return Err("prepare it: its node has no address that others reach".to_owned());
         };
@@ -79,6 +80,8 @@ impl MemberTask {
     }
 
     pub(super) async fn note_left(&mut self, order: &MemberOrder) -> Result<(), String> {
+        // A directory that is gone was not set aside.
+        self.stop_manager().await?;
         let address = self.entry.as_ref().map(|entry| entry.address);
         let address = address.or_else(|| self.context.addresses.now().preferred());
         let entry = MemberEntry {

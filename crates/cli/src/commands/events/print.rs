@@ -5,7 +5,7 @@ use bellwether_api::v1::event::Event;
 use crate::args::Output;
 use crate::context::Context;
 use crate::exit::Failure;
-use crate::show::data::readable;
+use crate::show::data::{json_line, readable, yaml};
 use crate::show::event::line;
 use crate::show::time::{clock, date};
 use crate::show::{try_print, try_print_data};
@@ -14,13 +14,10 @@ use crate::show::{try_print, try_print_data};
 pub(super) fn each(context: &Context, events: &[Event]) -> Result<(), Failure> {
     for event in events {
         let text = match context.show.output {
-            Output::Json => readable(event)
-                .and_then(|value| serde_json::to_string(&value))
-                .map_err(|error| error.to_string()),
-            Output::Yaml => readable(event).map_err(|error| error.to_string()).and_then(|value| {
-                let text = serde_norway::to_string(&value).map_err(|error| error.to_string())?;
-                Ok(format!("---\n{text}"))
-            }),
+            Output::Json => {
+                readable(event).map_err(|error| error.to_string()).and_then(|value| json_line(&value))
+            }
+            Output::Yaml => yaml(event).map(|text| format!("---\n{text}")),
             Output::Name => {
                 try_print(&event.seq.to_string())?;
                 continue;

@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 
 use super::osds::known::known;
 use super::plan::{MemberHealth, health, reported};
-use crate::records::ensemble::EnsembleService;
+use crate::records::ensemble::{EnsembleService, RedisSettings};
 use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
-use crate::records::member::{MemberReport, MemberState};
+use crate::records::member::{MemberReport, MemberState, Replication};
 use crate::records::osd::OsdPhase;
 use crate::words::counter::MemberNumber;
 use crate::words::name::NodeName;
@@ -64,11 +64,17 @@ pub fn failing(fleet: &Fleet, members: &EnsembleMembers) -> Vec<FailingPart> {
         let MemberHealth::Reported(report) = health(fleet, members, *number) else { return None };
         let is_to_work = !matches!(member.phase, MemberPhase::Leaving(_) | MemberPhase::Removed(_));
         let fails = matches!(report.state, MemberState::Failed | MemberState::Refused);
-        (is_to_work && fails).then(|| FailingPart {
+        let serves = member.phase == MemberPhase::Serving;
+        let idle = replication(fleet, members, *number).filter(|_| serves);
+        let idle = idle.and_then(|said| is_idle(members, said));
+        (is_to_work && (fails || idle.is_some())).then(|| FailingPart {
             part: EnsemblePart::Member(*number),
             node: member.node.clone(),
             since: reported(fleet, members, *number).map_or(member.since, |known| known.since),
-            reason: said(members, *number, report).to_string(),
+            reason: match (said(members, *number, report), idle) {
+                ("", Some(idle)) => idle.to_string(),
+                (said, _) => said.to_string(),
+            },
         })
     });
     let osds = known(fleet, members).into_iter().filter_map(|known| {
@@ -89,21 +95,75 @@ pub fn failing(fleet: &Fleet, members: &EnsembleMembers) -> Vec<FailingPart> {
     own.chain(osds).collect()
 }
 
-/// Whether a member says that it is the primary and takes writes, whoever made it that; true where members vote.
+/// What a member of a Redis that works says of its replication.
+fn replication<'a>(
+    fleet: &'a Fleet,
+    members: &EnsembleMembers,
+    number: MemberNumber,
+) -> Option<&'a Replication> {
+    match health(fleet, members, number) {
+        MemberHealth::Reported(report) if report.state == MemberState::Working => report.replication.as_ref(),
+        MemberHealth::Reported(_)
+        | MemberHealth::Suspect
+        | MemberHealth::Unreachable
+        | MemberHealth::Decommissioned
+        | MemberHealth::Unknown => None,
+    }
+}
+
+/// Whether a primary with so many replicas takes writes.
+const fn are_enough(replicas: usize, redis: &RedisSettings) -> bool {
+    replicas >= redis.min_replicas as usize
+}
+
+/// Whether a member says that it is the primary and takes writes, whoever made it that, or replicas get data of one that is not heard of; true
+/// where members vote.
 fn takes_writes(fleet: &Fleet, members: &EnsembleMembers) -> bool {
-    let EnsembleService::Redis(_) = &members.service else { return true };
+    let EnsembleService::Redis(redis) = &members.service else { return true };
+    let lead = &members.lead;
     let leads = |number: &MemberNumber| match health(fleet, members, *number) {
-        MemberHealth::Reported(report) if report.state == MemberState::Working => {
-            report.replication.as_ref().is_some_and(|said| said.is_primary && !said.cannot_store)
-        }
         // For a moment; of what it is afterwards more is known.
-        MemberHealth::Suspect => members.lead.primary == Some(*number) && !members.lead.is_held,
+        MemberHealth::Suspect => lead.primary == Some(*number) && !lead.is_held,
         MemberHealth::Reported(_)
         | MemberHealth::Unreachable
         | MemberHealth::Decommissioned
-        | MemberHealth::Unknown => false,
+        | MemberHealth::Unknown => replication(fleet, members, *number).is_some_and(|said| {
+            said.is_primary && !said.cannot_store && are_enough(said.replicas.len(), redis)
+        }),
     };
-    members.members.keys().any(leads)
+    members.members.keys().any(leads) || is_followed(fleet, members, redis)
+}
+
+/// Whether as many replicas as it needs for writes get data of a primary that is not heard of.
+fn is_followed(fleet: &Fleet, members: &EnsembleMembers, redis: &RedisSettings) -> bool {
+    let Some((number, primary)) =
+        members.lead.primary.and_then(|number| Some((number, members.members.get(&number)?)))
+    else {
+        return false;
+    };
+    if !matches!(health(fleet, members, number), MemberHealth::Unreachable) {
+        return false;
+    }
+    let said = members.members.keys().filter_map(|number| replication(fleet, members, *number));
+    let gets = |said: &&Replication| said.streams && said.follows.as_ref() == Some(&primary.peer_url);
+    let replicas = said.filter(gets).count();
+    replicas > 0 && are_enough(replicas, redis)
+}
+
+/// Why a member of a Redis whose program works does not do its part; `None` if it does, or is about to.
+fn is_idle(members: &EnsembleMembers, said: &Replication) -> Option<&'static str> {
+    let EnsembleService::Redis(redis) = &members.service else { return None };
+    match said.is_primary {
+        true if said.cannot_store => Some("cannot write to its disk"),
+        true if !are_enough(said.replicas.len(), redis) => {
+            Some("takes no writes: too few replicas are connected to it")
+        }
+        true => None,
+        false if said.is_whole && said.follows.is_some() && !said.streams => {
+            Some("is not connected to the member that it follows")
+        }
+        false => None,
+    }
 }
 
 /// How many members and OSDs of an ensemble work.
@@ -112,10 +172,12 @@ pub fn counts(fleet: &Fleet, members: &EnsembleMembers) -> EnsembleCounts {
     let serves = |phase: &MemberPhase| matches!(phase, MemberPhase::Voting | MemberPhase::Serving);
     let serving = members.members.iter().filter(|(_, member)| serves(&member.phase));
     let works = |number: MemberNumber| {
-        matches!(
+        let is_working = matches!(
             health(fleet, members, number),
             MemberHealth::Reported(report) if report.state == MemberState::Working
-        )
+        );
+        // A replica that gets no data is none.
+        is_working && replication(fleet, members, number).is_none_or(|said| is_idle(members, said).is_none())
     };
     let osds: Vec<_> = known(fleet, members)
         .into_iter()

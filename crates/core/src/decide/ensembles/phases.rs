@@ -105,7 +105,8 @@ impl EnsembleSight<'_> {
             }
             MemberPhase::Removed(_) => {
                 let is_clean = state == Some(MemberState::Left) || !self.nodes.contains_key(&member.node);
-                (is_clean && !self.is_listed(members, number, member)).then_some(Advance::Forgotten)
+                let is_out = !self.is_listed(members, number, member);
+                (is_clean && is_out && !self.may_be_added(members, member)).then_some(Advance::Forgotten)
             }
         }
     }
@@ -201,6 +202,17 @@ impl EnsembleSight<'_> {
         members.is_bootstrapped
             && members.service.admits_by_itself()
             && self.is_listed(members, number, member)
+    }
+
+    /// Whether somebody who has heard nothing of its removal may still add a member that was never in the store, as far as is known.
+    fn may_be_added(&self, members: &EnsembleMembers, member: &Member) -> bool {
+        let was_to_be_added = member.store_id.is_none() && !member.peer_url.is_empty();
+        let is_unheard = |(number, other): (&MemberNumber, &Member)| {
+            other.store_id.is_some()
+                && self.nodes.contains_key(&other.node)
+                && self.report(*number, other).is_none()
+        };
+        was_to_be_added && members.has_store() && members.members.iter().any(is_unheard)
     }
 
     /// Whether the store has a member that was removed, as one that works says.

@@ -246,7 +246,8 @@ fn describe(
             let (noun, verb) = if named.len() == 1 { ("member", "does") } else { ("members", "do") };
             format!(
                 "quorum is lost: {working} of {voters} members that vote work, and {noun} {} {verb} not; nothing is changed until more of \
-                 them work: start those that are down, or found the store anew from one that is whole",
+                 them work: start those that are down, and look at the network between those that run; only if their data are lost for good, found \
+                 the store anew from one that is whole",
                 named.join(" and ")
             )
         }

@@ -28,7 +28,7 @@ impl EnsembleSight<'_> {
         members.refused.retain(|_, refused| refused.until > self.now);
         replace::withdraw(&mut members);
         let cut = core::mem::take(&mut members.lead.cut);
-        members.lead.cut = cut.into_iter().filter(|number| self.is_given_up(&members, *number)).collect();
+        members.lead.cut = cut.into_iter().filter(|number| self.stays_cut(&members, *number)).collect();
         let places = without_refusing(places, &members);
         let instances = self.instances(&members, &places);
         let places = replace::leaving_instances(places, &members, &instances);
@@ -150,6 +150,14 @@ impl EnsembleSight<'_> {
         let member = members.members.get(&number);
         let is_gone = member.is_some_and(|member| !self.nodes.contains_key(&member.node));
         is_gone || members.requests.replace.contains_key(&number)
+    }
+
+    /// Whether one that the others let in no more stays shut out: one that is heard of again does as it is told, and others may have to wait until
+    /// it has the data.
+    fn stays_cut(&self, members: &EnsembleMembers, number: MemberNumber) -> bool {
+        let member = members.members.get(&number);
+        let is_silent = member.is_some_and(|member| self.silent_since(number, member).is_some());
+        is_silent && self.is_given_up(members, number)
     }
 
     fn instance_state(

@@ -205,6 +205,13 @@ fn a_node_that_has_a_later_order_than_the_store_gets_one_above_it() {
     step(&mut world, Ok(holds(known + 5)), &mut at);
     assert_eq!(order(&world, "web-1").unwrap().generation.get(), known + 6);
     assert_eq!(step(&mut world, Ok(holds(known + 6)), &mut at), 0);
+    // One that lies takes nothing from those that come after it.
+    step(&mut world, Ok(holds(u64::MAX - 1)), &mut at);
+    let believed = order(&world, "web-1").unwrap().generation.get();
+    assert_eq!(believed, (1 << 62) + 1);
+    assert_eq!(step(&mut world, Ok(holds(u64::MAX)), &mut at), 0, "once");
+    step(&mut world, Ok(node("web-1", true, false)), &mut at);
+    assert_eq!(order(&world, "web-1").unwrap().generation.get(), believed + 1);
     // The node has an order, and the store none: it is told that nothing is wanted of it.
     let other = NodeName::parse("web-2").unwrap();
     assert_eq!(step(&mut world, Ok(node("web-2", false, false)), &mut at), 0);

@@ -5,6 +5,9 @@ use crate::records::order::OrderContent;
 use crate::words::counter::{Epoch, Generation};
 use crate::words::name::{EntityName, NodeName};
 
+/// The latest generation that a node is believed to have: so many are never written, and as many are left above it.
+const MOST_BELIEVED: Generation = Generation::new(1 << 62);
+
 impl Fleet {
     /// A node's order was written.
     pub(super) fn order_changed(&mut self, name: &NodeName) {
@@ -29,10 +32,10 @@ impl Fleet {
         }
     }
 
-    /// The generation that a node says it has.
+    /// The generation that a node says it has, as far as one is believed: the next one is above it, and there is always a next one.
     #[must_use]
     pub fn held_generation(&self, name: &NodeName) -> Generation {
-        self.reports.get(name).map_or(Generation::ZERO, |kept| kept.value.generation)
+        self.reports.get(name).map_or(Generation::ZERO, |kept| kept.value.generation.min(MOST_BELIEVED))
     }
 
     /// Whether a node may have another order of this generation or a later one, from before a backup was restored: what is stored was

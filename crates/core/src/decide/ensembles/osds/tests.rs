@@ -160,7 +160,7 @@ fn a_device_that_turns_out_to_be_used_holds_up_no_other_one() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(200), ..ProptestConfig::default() })]
 
     /// Whatever is found, drained, silent, asked for and answered, no OSD is given up that nobody wanted removed, none is made of a device that
     /// is used, no number is used again, and a second pass writes nothing.

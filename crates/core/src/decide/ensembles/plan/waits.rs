@@ -43,8 +43,10 @@ pub(super) fn describe(
         }
         PrimaryWait::TooFewReached { reached, needed, silent } => format!(
             "the primary does not work, and {reached} of {needed} that are needed of the others have its data: a write that was acknowledged \
-             may be on none of them; start {}, or the primary",
-            all(silent)
+             may be on none of them; start {}, or the primary, with their data; if these are lost for good, name the one to go on with: bellwether \
+             ensemble failover {} --to MEMBER --accept-data-loss",
+            all(silent),
+            members.ensemble
         ),
         PrimaryWait::NoCandidate => {
             "the primary does not work, and no other member has what it wrote: start it again".to_string()
@@ -178,10 +180,9 @@ fn silent(member: MemberNumber, until: Timestamp, members: &EnsembleMembers, now
     let becomes = match quiet {
         _ if members.remaining() == 1 => "there is no other member: start it again".to_string(),
         Some(quiet) => format!(
-            "another member took over less than an hour ago, so that none does again for {}, unless that failover is acknowledged: bellwether \
-             ensemble failover {} --acknowledge",
-            quiet.since(now).brief(),
-            members.ensemble
+            "what is done about it is decided if that is still so in {left}; another member took over less than an hour ago, so that none does \
+             again by itself for {}",
+            quiet.since(now).brief()
         ),
         None => format!("another one takes over if that is still so in {left}"),
     };

@@ -297,7 +297,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(300), ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_becomes_of_the_nodes_in_the_end_as_many_serve_as_are_wanted_and_nothing_more_is_written(

@@ -237,8 +237,8 @@ impl Installation {
         let mut quiet = 0;
         for _ in 0..4_000 {
             let before = self.members.clone();
-            self.ask_for_lost();
             self.pass(1);
+            self.ask_for_lost();
             quiet = if self.members == before { quiet + 1 } else { 0 };
             // Longer than anybody waits for anything.
             if quiet > 300 {

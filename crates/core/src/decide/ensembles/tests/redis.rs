@@ -239,7 +239,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(400), ..ProptestConfig::default() })]
 
     /// Whatever happens to machines, agents and processes, no write is lost that as many replicas had as it needed; a second pass writes
     /// nothing, and no number is given twice.

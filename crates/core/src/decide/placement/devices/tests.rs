@@ -157,7 +157,7 @@ fn who_is_unwanted_is_removed_once_the_store_says_yes_and_not_taken_again() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(1_000), ..ProptestConfig::default() })]
 
     /// Whatever is found, asked for and answered, a device that is used is never taken, and none is given up that nobody wanted removed.
     #[test]

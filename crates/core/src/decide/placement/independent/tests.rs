@@ -231,7 +231,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(1_000), ..ProptestConfig::default() })]
 
     /// Never more than one on a node, never more than are wanted beside those that are drained, none that works removed while it is needed;
     /// and once all is well, as many work as are wanted, and nothing more is changed.

@@ -24,7 +24,9 @@ pub(super) fn fail_over(
     let streaming: Vec<MemberNumber> = streaming.map(|(number, _)| *number).collect();
     let restarted = members.get(&primary).filter(|member| member.state == InstanceState::Restarted);
     let has_ended = members.get(&primary).is_some_and(|member| member.state == InstanceState::Ended);
-    if !streaming.is_empty() && restarted.is_none() && !has_ended {
+    // One that is not to come back is left, whatever it still does.
+    let is_given_up = members.get(&primary).is_none_or(|member| member.may_be_cut);
+    if !streaming.is_empty() && restarted.is_none() && !has_ended && !is_given_up {
         return PrimaryStep::Wait(PrimaryWait::StillStreams(streaming));
     }
     // Those that ever had data may have an acknowledged write, whatever became of it.
@@ -51,7 +53,8 @@ pub(super) fn fail_over(
             false => PrimaryStep::Wait(PrimaryWait::OthersHaveMore(more)),
         };
     }
-    if let Some(until) = record.failed_over.map(|at| at.plus(spec.quiet)).filter(|until| now < *until) {
+    let quiet_until = record.failed_over.map(|at| at.plus(spec.quiet));
+    if let Some(until) = quiet_until.filter(|until| now < *until && !is_given_up) {
         return PrimaryStep::Wait(PrimaryWait::Quiet { until });
     }
     if reached.len() < needed {

@@ -24,7 +24,8 @@ pub struct Instance {
     pub data: Option<HistoryPosition>,
     /// Whether it has that now: not while it copies anew.
     pub is_whole: bool,
-    /// Whether the others may let it in no more, and still do: its node is gone for good, or somebody asked for another one in its place.
+    /// Whether the others may let it in no more, or leave it if it is the primary, and have not done so: its node is gone for good, or somebody asked
+    /// for another one in its place.
     pub may_be_cut: bool,
     /// Since when it cannot write to its disk; `None` if it can.
     pub blocked_since: Option<Timestamp>,

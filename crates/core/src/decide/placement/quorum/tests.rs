@@ -320,7 +320,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(1_000), ..ProptestConfig::default() })]
 
     /// Whatever nodes do, no step of ours takes the quorum, no number is used twice, and once all is well it comes to rest as it is to be.
     #[test]

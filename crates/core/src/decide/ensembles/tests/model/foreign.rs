@@ -104,13 +104,18 @@ impl Installation {
         self.members.adoption.as_ref().is_some_and(|adoption| !adoption.removals.is_empty())
     }
 
-    /// Whether a node reads the store, and changes it, through a member that is not of the ensemble.
+    /// Whether a node reads the store, and changes it, through another member that it is told of: one that was there before, or one of the ensemble.
     pub(super) fn reads_outside(&self, name: &NodeName) -> bool {
-        let host = self.hosts.get(name);
-        let is_told = host.is_some_and(|host| {
-            host.is_heard() && host.order.as_ref().is_some_and(|order| order.adoption.is_some())
-        });
-        is_told && self.store.has_quorum() && self.store.foreign.values().any(|foreign| foreign.answers)
+        let host = self.hosts.get(name).filter(|host| host.is_heard());
+        let Some(told) = host.and_then(|host| host.order.as_ref()?.adoption.as_ref()) else { return false };
+        let is_told = |entry: &Entry| {
+            let of = format!("{}:2379", entry.node);
+            told.endpoints.iter().any(|endpoint| endpoint.authority() == of)
+        };
+        let mut own = self.store.entries.iter();
+        let answers = self.store.foreign.values().any(|foreign| foreign.answers)
+            || own.any(|(id, entry)| self.store.alive.contains(id) && is_told(entry));
+        self.store.has_quorum() && answers
     }
 }
 

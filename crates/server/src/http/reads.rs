@@ -1,0 +1,88 @@
+//! Reads of people run on threads of their own: a list of much takes a processor for milliseconds without a pause, and a few readers of such lists
+//! would keep everything else waiting that shares their threads: stops, reports, and the lease of the leader. The kernel shares the processors
+//! between the threads.
+
+use std::future::Future;
+use std::num::NonZero;
+use std::thread;
+
+use bellwether_api::problem::Code;
+use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::problem::Failure;
+
+/// Stack of each thread: without optimisation, frames are large.
+const STACK_BYTES: usize = 8 << 20;
+
+/// The threads for reads.
+#[derive(Debug)]
+pub struct ReadThreads(Option<Runtime>);
+
+impl ReadThreads {
+    /// Threads on half of the processors. None where everything runs on one thread, as in tests that have a clock of their own.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn start() -> std::io::Result<Self> {
+        if Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread {
+            return Ok(Self(None));
+        }
+        let processors = thread::available_parallelism().map_or(1, NonZero::get);
+        let threads = processors.div_euclid(2).max(1);
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(threads).thread_name("reads").thread_stack_size(STACK_BYTES).enable_all();
+        Ok(Self(Some(builder.build()?)))
+    }
+
+    /// Runs a read to its end on these threads. It is ended when this is dropped, as when its client hangs up.
+    ///
+    /// # Errors
+    /// When it panicked.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        read: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let Some(runtime) = &self.0 else { return Ok(read.await) };
+        let done = AbortOnDropHandle::new(runtime.spawn(read)).await;
+        done.map_err(|_| Failure::new(Code::Internal, "the read did not finish".to_owned()))
+    }
+}
+
+impl Drop for ReadThreads {
+    fn drop(&mut self) {
+        // What still runs there has nobody who waits for it.
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn name_of_thread(reads: &ReadThreads) -> Option<String> {
+        reads.run(async { thread::current().name().map(str::to_owned) }).await.ok().flatten()
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_read_that_takes_the_processor_keeps_nothing_else_waiting() {
+        let reads = ReadThreads::start().unwrap();
+        assert_eq!(name_of_thread(&reads).await.as_deref(), Some("reads"));
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let busy = reads.run(async move { ended.recv().is_ok() });
+        // The only thread that this test has is free to end the read.
+        let free = async { tokio::spawn(async move { end.send(()).is_ok() }).await.is_ok_and(|sent| sent) };
+        let (busy, free) = tokio::join!(busy, free);
+        assert!(busy.is_ok_and(|received| received) && free);
+        let panicked = reads.run(async { panic!("a fault") }).await.map(|(): ()| ());
+        assert!(panicked.is_err());
+    }
+
+    #[tokio::test]
+    async fn where_everything_runs_on_one_thread_reads_do_too() {
+        let own = thread::current().name().map(str::to_owned);
+        assert_eq!(name_of_thread(&ReadThreads::start().unwrap()).await, own);
+    }
+}
