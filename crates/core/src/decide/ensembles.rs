@@ -144,8 +144,8 @@ impl EnsembleSight<'_> {
             self.add(&mut members, node);
         }
         let of_restart = self.restart(&mut members, |members| self.next_voter(members, &step));
-        let change = self.leftover_removal(&members).or_else(|| self.foreign_removal(&members));
-        let change = change.or_else(|| self.change(&members));
+        let change = self.foreign_removal(&members).or_else(|| self.change(&members));
+        let change = self.after_leftovers(&members, change);
         members.change = change.or_else(|| self.transfer(&members));
         let of_snapshots = self.snapshot(&mut members);
         let events =
@@ -274,16 +274,19 @@ impl EnsembleSight<'_> {
         except: Option<MemberNumber>,
     ) -> Option<(MemberNumber, &Membership)> {
         let works = |(number, member): (&MemberNumber, &Member)| {
-            if member.phase != MemberPhase::Voting || Some(*number) == except {
+            let serves = matches!(member.phase, MemberPhase::Voting | MemberPhase::Leaving(_));
+            if !serves || Some(*number) == except {
                 return None;
             }
             let report =
                 self.report(*number, member).filter(|report| report.state == MemberState::Working)?;
-            Some((*number, report.membership.as_ref()?))
+            let leaves = member.phase != MemberPhase::Voting;
+            Some((leaves, *number, report.membership.as_ref()?))
         };
-        let working: Vec<_> = members.members.iter().filter_map(works).collect();
-        let leader = working.iter().find(|(_, membership)| membership.is_leader);
-        leader.or(working.first()).copied().or_else(|| self.outsider(members, except))
+        // One that is to leave, too, if no other one works.
+        let working = members.members.iter().filter_map(works);
+        let best = working.min_by_key(|(leaves, number, list)| (*leaves, !list.is_leader, *number));
+        best.map(|(_, number, list)| (number, list)).or_else(|| self.outsider(members, except))
     }
 
     fn add(&self, members: &mut EnsembleMembers, node: &NodeName) {

@@ -9,8 +9,19 @@ use crate::records::member::MembershipChange;
 use crate::records::probes::StoreMember;
 
 impl EnsembleSight<'_> {
-    /// The removal of a member that the ensemble has forgotten and the store has.
-    pub(super) fn leftover_removal(&self, members: &EnsembleMembers) -> Option<OrderedChange> {
+    /// The change, or the removal of a member that the ensemble has forgotten and the store has, without which no other one is added. Who lists one
+    /// may have an old list: no other change waits for that.
+    pub(super) fn after_leftovers(
+        &self,
+        members: &EnsembleMembers,
+        change: Option<OrderedChange>,
+    ) -> Option<OrderedChange> {
+        let is_other =
+            change.as_ref().is_some_and(|change| !matches!(change.change, MembershipChange::Add { .. }));
+        if is_other { change } else { self.leftover_removal(members).or(change) }
+    }
+
+    fn leftover_removal(&self, members: &EnsembleMembers) -> Option<OrderedChange> {
         let (by, list) = self.executor(members, None)?;
         let (id, _) = list.members.iter().find(|(id, entry)| self.is_leftover(members, id, entry))?;
         Some(OrderedChange { by, change: MembershipChange::RemoveForeign { id: id.clone() } })
