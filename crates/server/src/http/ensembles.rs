@@ -17,8 +17,8 @@ use bellwether_core::decide::ensembles::osds::explain;
 use bellwether_core::decide::ensembles::plan;
 use bellwether_core::records::ensemble::Ensemble as CoreEnsemble;
 use bellwether_core::records::ensemble_members::EnsembleMembers;
+use bellwether_core::rollout::why::WhyTime;
 use bellwether_core::words::name::{EnsembleName, Namespace};
-use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
@@ -59,7 +59,7 @@ pub(crate) async fn get(
     let world = app.world();
     let fleet = world.fleets.get(&namespace).ok_or_else(|| missing(&name))?;
     let kept = fleet.ensembles.get(&name).ok_or_else(|| missing(&name))?;
-    Ok(JsonAnswer(shown((&world, fleet), &readable, &kept.value, app.clock.now())))
+    Ok(JsonAnswer(shown((&world, fleet), &readable, &kept.value, app.why_time(&world))))
 }
 
 /// That there is no such ensemble.
@@ -78,10 +78,11 @@ fn shown(
     (world, fleet): (&World, &Fleet),
     readable: &Readable,
     ensemble: &CoreEnsemble,
-    now: Timestamp,
+    time: WhyTime,
 ) -> Ensemble {
+    let now = time.now;
     let stop = world.stop(fleet, now);
-    let plan = plan::plan(fleet, ensemble, stop.as_deref(), now);
+    let plan = plan::plan(fleet, ensemble, stop.as_deref(), (now, time.watch.settled()));
     let members = members(fleet, &ensemble.name);
     let is_seen = |node: &str| readable.has_object(ObjectKind::Node, node);
     let status = EnsembleStatus::planned(&plan, (members, fleet), is_seen, REFUSALS_SHOWN);
@@ -96,7 +97,7 @@ fn changed(app: &AppState, namespace: &Namespace, readable: &Readable, ensemble:
     let (world, empty) = (app.world(), Fleet::default());
     let fleet = world.fleets.get(namespace).unwrap_or(&empty);
     let warning = ops::ensemble::warning(fleet, ensemble);
-    Ensemble { warning, ..shown((&world, fleet), readable, ensemble, app.clock.now()) }
+    Ensemble { warning, ..shown((&world, fleet), readable, ensemble, app.why_time(&world)) }
 }
 
 /// Refuses a caller who may not read the data of the ensemble of which the snapshot was taken that another one is founded from.
@@ -220,7 +221,7 @@ pub(crate) async fn plan(
         }
         let (of, now) = ((&name, &caller.actor()), app.clock.now());
         let (fleet, ensemble) = ops::ensemble_requests::with_replacement(fleet, of, number, now)?;
-        return Ok(JsonAnswer(shown((&world, &fleet), &readable, &ensemble, now)));
+        return Ok(JsonAnswer(shown((&world, &fleet), &readable, &ensemble, app.why_time(&world))));
     }
     let asked = ops::ensemble::asked(fleet, (&name, &caller.actor()), &request, app.clock.now())?;
     Ok(JsonAnswer(changed(&app, &namespace, &readable, &asked)))

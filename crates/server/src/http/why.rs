@@ -60,7 +60,7 @@ pub(crate) async fn get(
         Some(("service", name)) => service(fleet, &read("service", name)?)?,
         Some(("cluster", name)) => cluster(fleet, &read("cluster", name)?, time.now)?,
         Some(("ensemble", name)) => {
-            why_ensemble::ensemble((&world, fleet), &readable, &read("ensemble", name)?, time.now)?
+            why_ensemble::ensemble((&world, fleet), &readable, &read("ensemble", name)?, time)?
         }
         Some(("reaction", name)) => {
             why_reaction::reaction(&app, (&world, fleet), &readable, &read("reaction", name)?)?

@@ -10,9 +10,10 @@ use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep, plan, 
 use bellwether_core::decide::ensembles::requests;
 use bellwether_core::decide::ensembles::strangers;
 use bellwether_core::records::ensemble::{Ensemble, EnsembleSize};
-use bellwether_core::records::ensemble_members::EnsembleMembers;
+use bellwether_core::records::ensemble_members::{EnsembleMembers, Member, MemberPhase};
 use bellwether_core::records::member::MemberState;
 use bellwether_core::records::node::PresenceState;
+use bellwether_core::rollout::why::WhyTime;
 use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::name::EnsembleName;
 use bellwether_core::words::plural::plural;
@@ -33,17 +34,18 @@ pub(super) fn ensemble(
     (world, fleet): (&World, &Fleet),
     readable: &Readable,
     name: &EnsembleName,
-    now: Timestamp,
+    time: WhyTime,
 ) -> Result<(bool, Vec<String>), Failure> {
+    let now = time.now;
     let members = members(fleet, name);
     let Some(kept) = fleet.ensembles.get(name) else {
-        return former(fleet, members.filter(|members| !members.is_empty()), now)
+        return former(fleet, members.filter(|members| !members.is_empty()), time)
             .ok_or_else(|| missing(name));
     };
     let stop = world.stop(fleet, now);
-    let plan = plan(fleet, &kept.value, stop.as_deref(), now);
+    let plan = plan(fleet, &kept.value, stop.as_deref(), (now, time.watch.settled()));
     let mut lines = vec![sizes(fleet, &kept.value, members, &plan)];
-    lines.extend(members.into_iter().flat_map(|members| each(fleet, members, now)));
+    lines.extend(members.into_iter().flat_map(|members| each(fleet, members, Some(&kept.value), time)));
     lines.extend(members.into_iter().flat_map(|members| foreign::lines(members, now)));
     lines.extend(members.into_iter().flat_map(|members| strangers::lines(fleet, members)));
     lines.extend(members.into_iter().flat_map(lead));
@@ -98,14 +100,40 @@ fn sizes(
 }
 
 /// Each member with its state, and why it does not do what it is to do.
-fn each(fleet: &Fleet, members: &EnsembleMembers, now: Timestamp) -> impl Iterator<Item = String> {
+fn each(
+    fleet: &Fleet,
+    members: &EnsembleMembers,
+    ensemble: Option<&Ensemble>,
+    time: WhyTime,
+) -> impl Iterator<Item = String> {
+    let now = time.now;
     members.members.iter().map(move |(number, member)| {
         let reason = member.phase.removal().map(|reason| format!(": {}", reason.describe()));
         let reason = reason.unwrap_or_default();
         let (since, phase) = (now.since(member.since).brief(), member.phase.as_str());
         let complaint = complaint(fleet, members, *number, now);
-        format!("member {number} on node {} is {phase} for {since}{reason}{complaint}", member.node)
+        let withdrawn = ensemble.and_then(|ensemble| withdrawn(ensemble, member, time)).unwrap_or_default();
+        format!(
+            "member {number} on node {} is {phase} for {since}{reason}{complaint}{withdrawn}",
+            member.node
+        )
     })
+}
+
+/// When a member that joins is withdrawn, after what it is; `None` of any other one.
+fn withdrawn(ensemble: &Ensemble, member: &Member, time: WhyTime) -> Option<String> {
+    match member.phase {
+        MemberPhase::Preparing | MemberPhase::Adding | MemberPhase::Joining(_) => {}
+        MemberPhase::Bootstrapping
+        | MemberPhase::Voting
+        | MemberPhase::Serving
+        | MemberPhase::Leaving(_)
+        | MemberPhase::Removed(_) => return None,
+    }
+    let until = member.since.max(time.watch.settled()).plus(ensemble.join_within);
+    let verb = if ensemble.service.has_voters() { "vote" } else { "serve" };
+    (until > time.now)
+        .then(|| format!("; it is withdrawn if it does not {verb} within {}", until.since(time.now).brief()))
 }
 
 /// Who is the primary, and to whom it is to hand over.
@@ -137,12 +165,12 @@ fn complaint(fleet: &Fleet, members: &EnsembleMembers, number: MemberNumber, now
 }
 
 /// The members that are left of an ensemble that was deleted; `None` if none is.
-fn former(fleet: &Fleet, members: Option<&EnsembleMembers>, now: Timestamp) -> Option<(bool, Vec<String>)> {
+fn former(fleet: &Fleet, members: Option<&EnsembleMembers>, time: WhyTime) -> Option<(bool, Vec<String>)> {
     let members = members?;
     let first =
         format!("it was deleted, and its former members are leaving: {}", ops::ensemble::on_nodes(members));
-    let osds = explain::osds(fleet, members, now);
-    Some((true, std::iter::once(first).chain(each(fleet, members, now)).chain(osds).collect()))
+    let osds = explain::osds(fleet, members, time.now);
+    Some((true, std::iter::once(first).chain(each(fleet, members, None, time)).chain(osds).collect()))
 }
 
 /// The devices that are not taken, as far as the caller may read their nodes.

@@ -51,9 +51,15 @@ pub struct EnsemblePlan {
     pub refusals: BTreeMap<NodeName, String>,
 }
 
-/// What is to happen to the members of an ensemble, as far as is recorded of them and their nodes.
+/// What is to happen to the members of an ensemble, as far as is recorded of them and their nodes, by somebody who has heard of all nodes since
+/// `listening_since`.
 #[must_use]
-pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Timestamp) -> EnsemblePlan {
+pub fn plan(
+    fleet: &Fleet,
+    ensemble: &Ensemble,
+    stop: Option<&Freeze>,
+    (now, listening_since): (Timestamp, Timestamp),
+) -> EnsemblePlan {
     let all = candidates(fleet, ensemble);
     let mut places = all.clone();
     let kept = fleet.ensemble_members.get(&ensemble.name);
@@ -67,8 +73,7 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
         ..EnsembleMembers::none(ensemble.name.clone(), ensemble.service.clone(), now)
     };
     let of = members.unwrap_or(&none);
-    // As their nodes were heard of last, whoever listened.
-    let (nodes, listening_since) = (nodes(fleet, of), Timestamp::EPOCH);
+    let nodes = nodes(fleet, of);
     let sight =
         EnsembleSight { ensemble, members: of, nodes: &nodes, is_stopped: false, listening_since, now };
     let voters = sight.without_envoy(of, sight.voters(of));

@@ -16,6 +16,7 @@ use crate::records::key::Record;
 use crate::records::node::PresenceState;
 use crate::records::osd::{Osd, OsdPhase, SafeToRemove};
 use crate::words::counter::MemberNumber;
+use crate::words::time::Timestamp;
 
 #[test]
 fn each_device_becomes_an_osd_and_one_with_data_does_not() {
@@ -64,8 +65,11 @@ fn one_is_emptied_before_it_is_removed_and_its_device_is_taken_again_once_its_na
     let mut site = Site::new();
     site.settle();
     site.remove(2);
-    let planned: Vec<String> =
-        plan(site.fleet(), &site.ensemble, None, NOW).steps.iter().map(|step| step.line()).collect();
+    let planned: Vec<String> = plan(site.fleet(), &site.ensemble, None, (NOW, Timestamp::EPOCH))
+        .steps
+        .iter()
+        .map(|step| step.line())
+        .collect();
     assert_eq!(
         planned,
         [

@@ -116,7 +116,7 @@ impl Site {
     }
 
     fn plan(&self, ensemble: &Ensemble) -> EnsemblePlan {
-        plan(self.world.fleets.get(&self.namespace).unwrap(), ensemble, None, NOW)
+        plan(self.world.fleets.get(&self.namespace).unwrap(), ensemble, None, (NOW, Timestamp::EPOCH))
     }
 }
 
@@ -239,11 +239,18 @@ fn silent_members_are_waited_for() {
     let (mut site, ensemble) = (Site::new(4), store(EnsembleSize::Number(3)));
     site.voting(&ensemble, &[1, 2, 3]);
     site.presence(1, PresenceState::Unreachable);
-    let plan = site.plan(&ensemble);
-    let waiting = plan.waiting.as_deref().unwrap_or_default();
+    let planned = site.plan(&ensemble);
+    let waiting = planned.waiting.as_deref().unwrap_or_default();
     assert_eq!(
-        (plan.steps.len(), waiting),
+        (planned.steps.len(), waiting),
         (0, "member 1 on db-1 does not work; it is replaced if that is still so in 10m")
+    );
+    // A server that was away has heard nobody meanwhile.
+    let fleet = site.world.fleets.get(&site.namespace).unwrap();
+    let later = Timestamp::from_millis(NOW.as_millis() + 300_000);
+    let waiting = |listening_since| plan(fleet, &ensemble, None, (later, listening_since)).waiting.unwrap();
+    assert!(
+        waiting(Timestamp::EPOCH).ends_with("still so in 5m") && waiting(later).ends_with("still so in 10m")
     );
     site.presence(2, PresenceState::Unreachable);
     let waiting = site.plan(&ensemble).waiting.unwrap();
@@ -303,7 +310,8 @@ fn the_plan_of_a_replacement_says_that_the_new_member_joins_first() {
     );
     site.presence(2, PresenceState::Unreachable);
     let later = Timestamp::from_millis(NOW.as_millis() + 60_000);
-    let planned = plan(site.world.fleets.get(&site.namespace).unwrap(), &ensemble, None, later);
+    let planned =
+        plan(site.world.fleets.get(&site.namespace).unwrap(), &ensemble, None, (later, Timestamp::EPOCH));
     assert_eq!(
         lines(&planned),
         [
