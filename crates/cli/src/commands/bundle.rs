@@ -2,6 +2,7 @@
 
 mod masked;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -30,6 +31,8 @@ struct Collected {
     dir: PathBuf,
     /// What could not be collected.
     missing: Vec<String>,
+    /// Texts of configurations that are masked, also in what is said of these.
+    hidden: BTreeSet<String>,
 }
 
 pub(super) async fn run(global: &Global, verb: DebugVerb) -> CommandResult {
@@ -41,6 +44,9 @@ pub(super) async fn run(global: &Global, verb: DebugVerb) -> CommandResult {
     let mut collected = Collected::beside(&file).map_err(|error| unwritable(&file, &error))?;
     let packed = async {
         collected.add("version.txt", version().as_bytes())?;
+        for config in present.server.iter().chain(&present.agent) {
+            collected.hide(config);
+        }
         collected.json("doctor.json", &look(global, &present).await)?;
         for config in present.server.iter().chain(&present.agent) {
             collected.configuration(config)?;
@@ -51,7 +57,7 @@ pub(super) async fn run(global: &Global, verb: DebugVerb) -> CommandResult {
         if present.connection {
             collected.control_plane(global).await?;
         }
-        collected.add("missing.txt", collected.missing.join("\n").as_bytes())?;
+        collected.text("missing.txt", &collected.missing.join("\n"))?;
         pack(&collected.dir, archive).await
     };
     if let Err(error) = packed.await {
@@ -68,6 +74,14 @@ pub(super) async fn run(global: &Global, verb: DebugVerb) -> CommandResult {
 
 fn unwritable(file: &Path, error: &io::Error) -> Failure {
     Failure::local(LocalFault::Output, format!("write {}: {error}", file.display()))
+}
+
+/// A configuration file, and those of `conf.d` beside it.
+fn files(path: &Path) -> impl Iterator<Item = PathBuf> {
+    let conf_d = path.parent().unwrap_or(Path::new(".")).join("conf.d");
+    let more = fs::read_dir(conf_d).into_iter().flatten().flatten().map(|entry| entry.path());
+    let more = more.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    std::iter::once(path.to_owned()).chain(more)
 }
 
 /// This program, and what it runs on.
@@ -103,7 +117,7 @@ impl Collected {
         name.push(".partial");
         let dir = PathBuf::from(name);
         fs::DirBuilder::new().mode(0o700).create(&dir)?;
-        let collected = Self { dir, missing: Vec::new() };
+        let collected = Self { dir, missing: Vec::new(), hidden: BTreeSet::new() };
         fs::create_dir(collected.dir.join(ROOT))?;
         Ok(collected)
     }
@@ -115,7 +129,20 @@ impl Collected {
     }
 
     fn json<T: Serialize>(&self, name: &str, value: &T) -> io::Result<()> {
-        self.add(name, &serde_json::to_vec_pretty(value)?)
+        self.text(name, &serde_json::to_string_pretty(value)?)
+    }
+
+    /// Adds a text that may quote a configuration.
+    fn text(&self, name: &str, text: &str) -> io::Result<()> {
+        self.add(name, masked::without(text, &self.hidden).as_bytes())
+    }
+
+    /// Notes which texts of a configuration, and of those of `conf.d` beside it, are masked.
+    fn hide(&mut self, path: &Path) {
+        for path in files(path) {
+            // One that cannot be read is missing, and says so.
+            self.hidden.extend(masked::hidden(&fs::read_to_string(path).unwrap_or_default()));
+        }
     }
 
     /// Adds an answer of the control plane; one that there is none of is missing.
@@ -135,10 +162,7 @@ impl Collected {
 
     /// Adds a configuration file, and those of `conf.d` beside it, without secrets.
     fn configuration(&mut self, path: &Path) -> io::Result<()> {
-        let conf_d = path.parent().unwrap_or(Path::new(".")).join("conf.d");
-        let more = fs::read_dir(conf_d).into_iter().flatten().flatten().map(|entry| entry.path());
-        let more = more.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
-        for path in std::iter::once(path.to_owned()).chain(more) {
+        for path in files(path) {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("configuration");
             let dir = if path.parent().is_some_and(|dir| dir.ends_with("conf.d")) {
                 "config/conf.d"
@@ -168,7 +192,7 @@ impl Collected {
         match support::logs(&data_dir, process_logs) {
             Ok(logs) => logs
                 .iter()
-                .try_for_each(|(name, text)| self.add(&format!("agent/logs/{name}"), text.as_bytes())),
+                .try_for_each(|(name, text)| self.text(&format!("agent/logs/{name}"), &masked::log(text))),
             Err(error) => {
                 self.missing.push(format!("agent/logs: {error}"));
                 Ok(())

@@ -1,10 +1,16 @@
 //! Configuration without secrets: keys, numbers and booleans stay, and texts under keys that are known to hold none. Every other text
 //! is replaced, so that a key that is added later is masked until somebody decides otherwise.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
 use toml::{Table, Value};
 
 /// What stands in place of a text.
 const MASK: &str = "***";
+
+/// Fewest bytes of a text that is looked for elsewhere: shorter ones are in other words.
+const SHORTEST: usize = 4;
 
 /// Keys whose texts are shown: names, paths, addresses, times and choices.
 const SHOWN: [&str; 54] = [
@@ -76,6 +82,57 @@ pub(super) fn configuration(text: &str) -> Result<String, String> {
     toml::to_string_pretty(&masked_table(table, false)).map_err(|error| error.to_string())
 }
 
+/// The texts of a configuration file that [`configuration`] masks, and that are long enough to be told from other words. None of one that is not
+/// TOML: what is said of that quotes nothing.
+pub(super) fn hidden(text: &str) -> BTreeSet<String> {
+    let (mut hidden, Ok(table)) = (BTreeSet::new(), text.parse::<Table>()) else { return BTreeSet::new() };
+    let masked = masked_table(table.clone(), false);
+    compare(&Value::Table(table), &Value::Table(masked), &mut hidden);
+    hidden
+}
+
+fn compare(plain: &Value, masked: &Value, hidden: &mut BTreeSet<String>) {
+    match (plain, masked) {
+        (Value::Table(plain), Value::Table(masked)) => {
+            plain
+                .iter()
+                .zip(masked.iter())
+                .for_each(|((_, plain), (_, masked))| compare(plain, masked, hidden));
+        }
+        (Value::Array(plain), Value::Array(masked)) => {
+            plain.iter().zip(masked).for_each(|(plain, masked)| compare(plain, masked, hidden));
+        }
+        (Value::String(text), Value::String(mask)) if mask == MASK && text.len() >= SHORTEST => {
+            hidden.insert(text.clone());
+        }
+        (_, _) => {}
+    }
+}
+
+/// What is said of a configuration, without the texts that are hidden in it.
+pub(super) fn without(text: &str, hidden: &BTreeSet<String>) -> String {
+    let mut longest: Vec<&String> = hidden.iter().collect();
+    longest.sort_unstable_by_key(|hidden| Reverse(hidden.len()));
+    longest.into_iter().fold(text.to_owned(), |text, hidden| {
+        // As it is, and as it stands in quotes.
+        let quoted = hidden.escape_debug().to_string();
+        text.replace(hidden, MASK).replace(&quoted, MASK)
+    })
+}
+
+/// The output of commands without their arguments, which stand in the line before it.
+pub(super) fn log(text: &str) -> String {
+    let line = |line: &str| match line.split_once(" [") {
+        Some((run, _)) if line.starts_with("--- ") => format!("{run} [{MASK}]"),
+        Some(_) | None => line.to_owned(),
+    };
+    let mut masked: String = text.lines().map(|text| line(text) + "\n").collect();
+    if !text.ends_with('\n') {
+        masked.pop();
+    }
+    masked
+}
+
 fn masked_table(table: Table, is_free: bool) -> Table {
     let masked = table.into_iter().map(|(key, value)| {
         let is_shown = !is_free && SHOWN.contains(&key.as_str());
@@ -108,6 +165,22 @@ fn shown(text: String, is_shown: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_said_of_a_configuration_does_not_quote_what_is_masked_in_it() {
+        let text = "[agent]\nname = \"web-1\"\n[entity.web.process]\nenv = \"hunter2-env\"\nargv = [\"a\", \"say \\\"hunter2\\\"\"]\n";
+        let hidden = hidden(text);
+        assert_eq!(hidden, ["hunter2-env", "say \"hunter2\""].map(str::to_owned).into());
+        let said = r#"web-1: env: invalid type: string "hunter2-env", in "say \"hunter2\"""#;
+        assert_eq!(without(said, &hidden), r#"web-1: env: invalid type: string "***", in "***""#);
+        assert!(super::hidden("hunter2 = = 1").is_empty());
+    }
+
+    #[test]
+    fn a_log_has_no_arguments_of_commands() {
+        let text = "--- n1/web/1 [\"sh\", \"-c\", \"echo hunter2 [x\"]\nout [1]\n--- exit 0\nrest";
+        assert_eq!(log(text), "--- n1/web/1 [***]\nout [1]\n--- exit 0\nrest");
+    }
 
     #[test]
     fn texts_are_masked_unless_their_key_is_known_to_hold_no_secret() {
