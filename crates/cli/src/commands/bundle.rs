@@ -190,9 +190,9 @@ impl Collected {
         };
         self.answer("agent/status.json", status::read(&data_dir))?;
         match support::logs(&data_dir, process_logs) {
-            Ok(logs) => logs
-                .iter()
-                .try_for_each(|(name, text)| self.text(&format!("agent/logs/{name}"), &masked::log(text))),
+            Ok(logs) => logs.iter().try_for_each(|(name, text)| {
+                self.add(&format!("agent/logs/{name}"), masked::log(text).as_bytes())
+            }),
             Err(error) => {
                 self.missing.push(format!("agent/logs: {error}"));
                 Ok(())
