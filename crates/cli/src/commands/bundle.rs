@@ -47,7 +47,12 @@ pub(super) async fn run(global: &Global, verb: DebugVerb) -> CommandResult {
         for config in present.server.iter().chain(&present.agent) {
             collected.hide(config);
         }
-        collected.json("doctor.json", &look(global, &present).await)?;
+        let mut findings = look(global, &present).await;
+        for finding in &mut findings {
+            finding.detail = collected.masked(&finding.detail);
+            finding.next = finding.next.as_ref().map(|next| collected.masked(next));
+        }
+        collected.json("doctor.json", &findings)?;
         for config in present.server.iter().chain(&present.agent) {
             collected.configuration(config)?;
         }
@@ -57,7 +62,7 @@ pub(super) async fn run(global: &Global, verb: DebugVerb) -> CommandResult {
         if present.connection {
             collected.control_plane(global).await?;
         }
-        collected.text("missing.txt", &collected.missing.join("\n"))?;
+        collected.add("missing.txt", collected.masked(&collected.missing.join("\n")).as_bytes())?;
         pack(&collected.dir, archive).await
     };
     if let Err(error) = packed.await {
@@ -129,12 +134,12 @@ impl Collected {
     }
 
     fn json<T: Serialize>(&self, name: &str, value: &T) -> io::Result<()> {
-        self.text(name, &serde_json::to_string_pretty(value)?)
+        self.add(name, &serde_json::to_vec_pretty(value)?)
     }
 
-    /// Adds a text that may quote a configuration.
-    fn text(&self, name: &str, text: &str) -> io::Result<()> {
-        self.add(name, masked::without(text, &self.hidden).as_bytes())
+    /// A text that may quote a configuration, without what is masked in that.
+    fn masked(&self, text: &str) -> String {
+        masked::without(text, &self.hidden)
     }
 
     /// Notes which texts of a configuration, and of those of `conf.d` beside it, are masked.

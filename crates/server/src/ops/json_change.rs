@@ -99,7 +99,7 @@ fn count_copied(operation: &PatchOperation, document: &Value, copied: &mut usize
     Err(Rejection::Invalid(ShapeError::at("the operation", reason)))
 }
 
-/// Bytes of a value, roughly: as many as it has as JSON, or fewer.
+/// Bytes of a value as JSON, roughly.
 fn size(value: &Value) -> usize {
     let (mut bytes, mut rest) = (0_usize, vec![value]);
     while let Some(value) = rest.pop() {

@@ -25,7 +25,7 @@ pub(super) fn fail_over(
     let restarted = members.get(&primary).filter(|member| member.state == InstanceState::Restarted);
     let has_ended = members.get(&primary).is_some_and(|member| member.state == InstanceState::Ended);
     // One that is not to come back is left, whatever it still does.
-    let is_given_up = members.get(&primary).is_none_or(|member| member.may_be_cut);
+    let is_given_up = members.get(&primary).is_some_and(|member| member.may_be_cut);
     if !streaming.is_empty() && restarted.is_none() && !has_ended && !is_given_up {
         return PrimaryStep::Wait(PrimaryWait::StillStreams(streaming));
     }
