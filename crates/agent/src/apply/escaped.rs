@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 
 use super::pidfd;
+use super::process_stat::seen;
 
 /// The variable with the mark of a command.
 pub(super) const VARIABLE: &str = "BELLWETHER_COMMAND";
@@ -111,7 +112,7 @@ fn listed() -> impl Iterator<Item = i32> {
 enum Mark {
     Carried,
     Absent,
-    /// Its program is being replaced by another one, as `exec` does: there is a moment in which it has no environment.
+    /// It cannot be read now: its program is being replaced by another one, as `exec` does, and there is a moment in which it has no environment.
     Unreadable,
 }
 
@@ -125,19 +126,27 @@ enum Swept {
 }
 
 fn mark(pid: i32, wanted: &str) -> Mark {
-    let environment = || fs::read(format!("/proc/{pid}/environ"));
-    // One that ended meanwhile, or of another user.
-    let Ok(mut seen) = environment() else { return Mark::Absent };
-    if seen.is_empty() {
+    let environment = || seen(fs::read(format!("/proc/{pid}/environ")));
+    let mut found = match environment() {
+        Ok(Some(found)) => found,
+        // One that ended meanwhile, or of another user.
+        Ok(None) => return Mark::Absent,
+        // Such as too many open files, which says nothing of it.
+        Err(_) => return Mark::Unreadable,
+    };
+    if found.is_empty() {
         if !has_environment(pid) {
             // What belongs to the kernel, or has ended, has no program.
             let has_program = fs::read_link(format!("/proc/{pid}/exe")).is_ok();
             return if has_program { Mark::Unreadable } else { Mark::Absent };
         }
         // It may have been that of the program before.
-        seen = environment().unwrap_or_default();
+        found = match environment() {
+            Ok(again) => again.unwrap_or_default(),
+            Err(_) => return Mark::Unreadable,
+        };
     }
-    let is_marked = seen.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes());
+    let is_marked = found.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes());
     if is_marked { Mark::Carried } else { Mark::Absent }
 }
 
@@ -159,7 +168,10 @@ fn kill_replaced(pid: i32, wanted: &str) -> bool {
             Swept::Replaced => std::thread::yield_now(),
         }
     }
-    tracing::warn!(pid, "cannot see whether a program was left running by a command: it has no environment");
+    tracing::warn!(
+        pid,
+        "cannot see whether a program was left running by a command: its environment cannot be read"
+    );
     false
 }
 

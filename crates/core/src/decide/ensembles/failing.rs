@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::osds::known::known;
-use super::plan::{MemberHealth, health, reported};
+use super::plan::{MemberHealth, health, reported, working};
 use crate::records::ensemble::{EnsembleService, RedisSettings};
 use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
 use crate::records::member::{MemberReport, MemberState, Replication};
@@ -66,7 +66,7 @@ pub fn failing(fleet: &Fleet, members: &EnsembleMembers) -> Vec<FailingPart> {
         let fails = matches!(report.state, MemberState::Failed | MemberState::Refused);
         let serves = member.phase == MemberPhase::Serving;
         let idle = replication(fleet, members, *number).filter(|_| serves);
-        let idle = idle.and_then(|said| is_idle(members, said));
+        let idle = idle.and_then(|said| idleness(members, said));
         (is_to_work && (fails || idle.is_some())).then(|| FailingPart {
             part: EnsemblePart::Member(*number),
             node: member.node.clone(),
@@ -101,14 +101,7 @@ fn replication<'a>(
     members: &EnsembleMembers,
     number: MemberNumber,
 ) -> Option<&'a Replication> {
-    match health(fleet, members, number) {
-        MemberHealth::Reported(report) if report.state == MemberState::Working => report.replication.as_ref(),
-        MemberHealth::Reported(_)
-        | MemberHealth::Suspect
-        | MemberHealth::Unreachable
-        | MemberHealth::Decommissioned
-        | MemberHealth::Unknown => None,
-    }
+    working(fleet, members, number)?.replication.as_ref()
 }
 
 /// Whether a primary with so many replicas takes writes.
@@ -151,7 +144,7 @@ fn is_followed(fleet: &Fleet, members: &EnsembleMembers, redis: &RedisSettings) 
 }
 
 /// Why a member of a Redis whose program works does not do its part; `None` if it does, or is about to.
-fn is_idle(members: &EnsembleMembers, said: &Replication) -> Option<&'static str> {
+fn idleness(members: &EnsembleMembers, said: &Replication) -> Option<&'static str> {
     let EnsembleService::Redis(redis) = &members.service else { return None };
     match said.is_primary {
         true if said.cannot_store => Some("cannot write to its disk"),
@@ -172,12 +165,10 @@ pub fn counts(fleet: &Fleet, members: &EnsembleMembers) -> EnsembleCounts {
     let serves = |phase: &MemberPhase| matches!(phase, MemberPhase::Voting | MemberPhase::Serving);
     let serving = members.members.iter().filter(|(_, member)| serves(&member.phase));
     let works = |number: MemberNumber| {
-        let is_working = matches!(
-            health(fleet, members, number),
-            MemberHealth::Reported(report) if report.state == MemberState::Working
-        );
         // A replica that gets no data is none.
-        is_working && replication(fleet, members, number).is_none_or(|said| is_idle(members, said).is_none())
+        let is_idle = |said: &Replication| idleness(members, said).is_some();
+        working(fleet, members, number)
+            .is_some_and(|report| !report.replication.as_ref().is_some_and(is_idle))
     };
     let osds: Vec<_> = known(fleet, members)
         .into_iter()

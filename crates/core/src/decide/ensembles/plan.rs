@@ -31,7 +31,7 @@ use crate::records::ensemble_adoption::Adoption;
 use crate::records::ensemble_members::{EnsembleMembers, RemovalReason};
 use crate::records::ensemble_restore::RestoreSource;
 use crate::records::freeze::Freeze;
-use crate::records::member::{KnownMember, MemberReport};
+use crate::records::member::{KnownMember, MemberReport, MemberState};
 use crate::records::node::PresenceState;
 use crate::words::counter::MemberNumber;
 use crate::words::name::NodeName;
@@ -232,6 +232,23 @@ pub fn health<'a>(fleet: &'a Fleet, members: &EnsembleMembers, number: MemberNum
     }
     let known = reported(fleet, members, number);
     known.map_or(MemberHealth::Unknown, |known| MemberHealth::Reported(&known.report))
+}
+
+/// What a member says that works, and whose node is heard of; `None` of any other one.
+#[must_use]
+pub fn working<'a>(
+    fleet: &'a Fleet,
+    members: &EnsembleMembers,
+    number: MemberNumber,
+) -> Option<&'a MemberReport> {
+    match health(fleet, members, number) {
+        MemberHealth::Reported(report) if report.state == MemberState::Working => Some(report),
+        MemberHealth::Reported(_)
+        | MemberHealth::Suspect
+        | MemberHealth::Unreachable
+        | MemberHealth::Decommissioned
+        | MemberHealth::Unknown => None,
+    }
 }
 
 /// What is waited for, in one line; `None` for a change under way, which is in the steps.

@@ -5,9 +5,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::plan::{MemberHealth, health};
+use super::plan::working;
 use crate::records::ensemble_members::EnsembleMembers;
-use crate::records::member::{MemberState, Membership};
+use crate::records::member::Membership;
 use crate::records::probes::StoreMember;
 use crate::world::fleet::Fleet;
 
@@ -18,14 +18,8 @@ pub fn strangers<'a>(fleet: &'a Fleet, members: &'a EnsembleMembers) -> BTreeMap
     if members.adoption.is_some() {
         return BTreeMap::new();
     }
-    let lists = members.members.keys().filter_map(|number| match health(fleet, members, *number) {
-        MemberHealth::Reported(report) if report.state == MemberState::Working => report.membership.as_ref(),
-        MemberHealth::Reported(_)
-        | MemberHealth::Decommissioned
-        | MemberHealth::Suspect
-        | MemberHealth::Unreachable
-        | MemberHealth::Unknown => None,
-    });
+    let lists =
+        members.members.keys().filter_map(|number| working(fleet, members, *number)?.membership.as_ref());
     let is_stranger = |(id, entry): &(&String, &StoreMember)| {
         let is_own = members.members.values().any(|member| {
             member.store_id.as_ref() == Some(*id) || entry.address.as_ref() == Some(&member.peer_url)
