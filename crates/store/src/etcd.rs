@@ -51,7 +51,7 @@ use crate::watch::Watch;
 pub(crate) struct Etcd {
     shared: Arc<EtcdClient>,
     level: Tasks,
-    /// Commits in flight.
+    /// What is waited for when the store is closed: commits in flight, and who writes down the members.
     flights: TaskTracker,
     _close_on_drop: DropGuard,
 }
@@ -60,7 +60,7 @@ impl Etcd {
     /// Checks that etcd answers, and starts the probe and the compaction. Writes nothing.
     pub(crate) async fn start(settings: EtcdSettings, tasks: &Tasks) -> Result<Arc<Self>, OpenError> {
         settings.check()?;
-        let level = tasks.child();
+        let (level, flights) = (tasks.child(), TaskTracker::new());
         let shared = Arc::new(EtcdClient::new(&settings, level.token()).await?);
         let health = probe::open(&shared, settings.remembered.as_deref()).await?;
         if let Some(defects) = health.defects() {
@@ -69,13 +69,13 @@ impl Etcd {
         shared.health.send_replace(health);
         level.spawn("etcd store probe", probe::run(shared.clone(), settings.probe_every));
         if let Some(every) = settings.follow_every {
-            level.spawn("etcd store members", follow::run(shared.clone(), every));
+            level.spawn("etcd store members", flights.track_future(follow::run(shared.clone(), every)));
         }
         if let Some(schedule) = settings.compaction {
             level.spawn("etcd store compaction", compaction::run(shared.clone(), schedule));
         }
         let close = level.token().drop_guard();
-        Ok(Arc::new(Self { shared, level, flights: TaskTracker::new(), _close_on_drop: close }))
+        Ok(Arc::new(Self { shared, level, flights, _close_on_drop: close }))
     }
 
     /// Makes a call unless the store is closed.

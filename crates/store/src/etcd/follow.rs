@@ -19,12 +19,17 @@ use super::shared::{EtcdClient, kv, led};
 /// Most URLs that are used: an etcd has seldom more than seven members, with two URLs each.
 const MAX_LEARNT: usize = 32;
 
-/// Follows the members until the store is closed: so often, and soon after one has failed.
+/// Follows the members until the store is closed: so often, and soon after one has failed. Once this has ended, it writes no file any more.
 pub(super) async fn run(shared: Arc<EtcdClient>, every: Duration) {
     loop {
-        let learnt = tokio::time::timeout(shared.endpoints.deadline() * 2, learn(&shared)).await;
+        let most = shared.endpoints.deadline() * 2;
+        // Both arms only ask etcd.
+        let learnt = tokio::select! {
+            () = shared.closed.cancelled() => return,
+            learnt = tokio::time::timeout(most, learn(&shared)) => learnt,
+        };
         match learnt {
-            Ok(Ok(())) => {}
+            Ok(Ok(learnt)) => shared.remember(&learnt).await,
             // The probe tells of an etcd that does not answer.
             Ok(Err(fault)) => tracing::debug!("cannot read the members of etcd: {}", fault.reason()),
             Err(_) => tracing::debug!("cannot read the members of etcd in time"),
@@ -43,8 +48,8 @@ pub(super) async fn run(shared: Arc<EtcdClient>, every: Duration) {
     }
 }
 
-/// Reads the members from a quorum, and uses those that answer as such.
-async fn learn(shared: &EtcdClient) -> Result<(), CallFault> {
+/// Reads the members from a quorum, uses those that answer as such, and says what is to be remembered.
+async fn learn(shared: &EtcdClient) -> Result<Remembered, CallFault> {
     let answer = shared.endpoints.repeat(|channel| async move {
         // A list of 3.4 is what the member itself has heard of: after a read from a quorum it is no older than that.
         let read = RangeRequest { key: vec![0].into(), count_only: true, ..RangeRequest::default() };
@@ -74,8 +79,7 @@ async fn learn(shared: &EtcdClient) -> Result<(), CallFault> {
             is_new
         });
     }
-    shared.remember(&Remembered { cluster, members: learnt }).await;
-    Ok(())
+    Ok(Remembered { cluster, members: learnt })
 }
 
 /// The URL, if it is in use, or that member answers there.
