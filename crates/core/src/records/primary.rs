@@ -27,6 +27,9 @@ pub struct PrimaryRecord {
     pub is_handover_known: bool,
     /// Since when the primary takes no writes because it cannot write to its disk; `None` if it takes them.
     pub blocked_since: Option<Timestamp>,
+    /// Since when members that are heard of are cut off: a primary from as many replicas as it needs for writes, a replica from the primary. One that
+    /// follows nobody since is cut off still.
+    pub cut_off: BTreeMap<MemberNumber, Timestamp>,
     /// By replica: the member that it was ordered to follow. One that is absent follows nobody.
     pub follows: BTreeMap<MemberNumber, MemberNumber>,
     /// The members that were seen with all data of a primary.

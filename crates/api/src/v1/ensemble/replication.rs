@@ -117,6 +117,9 @@ pub struct StoredPrimary {
     /// Since when the primary takes no writes because it cannot write to its disk, in milliseconds since the Unix epoch, by the server's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_since_ms: Option<u64>,
+    /// The members that are heard of and cut off from the others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cut_off: Vec<StoredCutOff>,
     /// The replicas that were ordered to follow a member.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub follows: Vec<StoredFollower>,
@@ -152,6 +155,15 @@ pub struct StoredFollower {
     pub number: u64,
     /// Number of the member that it was ordered to follow.
     pub of: u64,
+}
+
+/// A member that is heard of and cut off from the others, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredCutOff {
+    /// Its number.
+    pub number: u64,
+    /// Since when, in milliseconds since the Unix epoch, by the server's clock.
+    pub since_ms: u64,
 }
 
 impl From<&core::ReplicationOrder> for ReplicationOrder {
@@ -236,6 +248,11 @@ impl StoredPrimary {
             handover: from.handover.map(MemberNumber::get),
             is_handover_known: from.is_handover_known,
             blocked_since_ms: from.blocked_since.map(Timestamp::as_millis),
+            cut_off: from
+                .cut_off
+                .iter()
+                .map(|(number, since)| StoredCutOff { number: number.get(), since_ms: since.as_millis() })
+                .collect(),
             follows: from
                 .follows
                 .iter()
@@ -254,6 +271,9 @@ impl From<StoredPrimary> for PrimaryRecord {
     fn from(from: StoredPrimary) -> Self {
         let follows = from.follows.iter();
         let follows = follows.map(|stored| (MemberNumber::new(stored.number), MemberNumber::new(stored.of)));
+        let cut_off = from.cut_off.iter();
+        let cut_off =
+            cut_off.map(|stored| (MemberNumber::new(stored.number), Timestamp::from_millis(stored.since_ms)));
         Self {
             primary: from.primary.map(MemberNumber::new),
             promotion: from
@@ -266,6 +286,7 @@ impl From<StoredPrimary> for PrimaryRecord {
             handover: from.handover.map(MemberNumber::new),
             is_handover_known: from.is_handover_known,
             blocked_since: from.blocked_since_ms.map(Timestamp::from_millis),
+            cut_off: map_from(cut_off),
             follows: map_from(follows),
             had_data: from.had_data.into_iter().map(MemberNumber::new).collect(),
             cut: from.cut.into_iter().map(MemberNumber::new).collect(),

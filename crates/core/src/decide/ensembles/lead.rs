@@ -1,11 +1,13 @@
 //! Who is seen as the primary of an ensemble, which history of writes it has, and what is told of that.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::ToString;
 
 use super::EnsembleSight;
 use crate::decide::placement::primary::{PrimaryStep, PrimaryWait};
-use crate::records::ensemble_members::EnsembleMembers;
+use crate::records::ensemble::EnsembleService;
+use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase};
 use crate::records::event::EventDraft;
 use crate::records::member::Replication;
 use crate::records::primary::PrimaryRecord;
@@ -32,6 +34,7 @@ impl EnsembleSight<'_> {
             lead.run = Some(said.run);
             (lead.primary, lead.promotion, lead.handover) = (Some(to), None, None);
             lead.follows.remove(&to);
+            lead.cut_off.clear();
         }
         self.note_first_history(members, &mut lead);
         // Of one that says nothing it is what it was.
@@ -40,6 +43,7 @@ impl EnsembleSight<'_> {
             Some(_) => None,
             None => lead.blocked_since,
         };
+        lead.cut_off = self.cut_off(members, &lead);
         let knows = lead.handover.and_then(said).is_some_and(|said| said.takes_over);
         lead.is_handover_known = lead.handover.is_some() && (lead.is_handover_known || knows);
         for number in members.members.keys() {
@@ -50,6 +54,32 @@ impl EnsembleSight<'_> {
         }
         members.is_bootstrapped |= lead.history.is_some();
         members.lead = lead;
+    }
+
+    /// The members that are heard of and cut off from the others, each since when. Of one that is not heard of for a moment it is what it was.
+    fn cut_off(&self, members: &EnsembleMembers, lead: &PrimaryRecord) -> BTreeMap<MemberNumber, Timestamp> {
+        let (EnsembleService::Redis(redis), Some(primary)) = (&members.service, lead.primary) else {
+            return BTreeMap::new();
+        };
+        let of = members.members.get(&primary).map(|member| &member.peer_url);
+        let is_cut = |number: MemberNumber, said: &Replication, was_cut: bool| match number == primary {
+            true => said.is_primary && said.replicas.len() < redis.min_replicas as usize,
+            // Before it copies anew, or while it does, it is connected.
+            false => {
+                let was_to_follow = said.follows.as_ref() == of || was_cut && said.follows.is_none();
+                !said.is_primary && said.is_whole && !said.streams && was_to_follow
+            }
+        };
+        let since = |(number, member): (&MemberNumber, &Member)| {
+            let before = lead.cut_off.get(number).copied();
+            let is_cut = match self.said(*number, member) {
+                Some(said) => is_cut(*number, said, before.is_some()),
+                None => before.is_some() && self.nodes.get(&member.node).is_some_and(|node| node.is_suspect),
+            };
+            let serves = member.phase == MemberPhase::Serving;
+            (is_cut && serves).then(|| (*number, before.unwrap_or(self.now)))
+        };
+        members.members.iter().filter_map(since).collect()
     }
 
     /// Of the first replica that a primary gets it is known what history that writes, if the primary itself is not heard of any more.
@@ -159,11 +189,13 @@ pub(super) const fn is_held(step: &PrimaryStep) -> bool {
             | PrimaryWait::TooFewReached { .. }
             | PrimaryWait::NoCandidate
             | PrimaryWait::Blocked { until: None, .. }
+            | PrimaryWait::Alone { until: None, .. }
             | PrimaryWait::OthersHaveMore(_) => true,
             PrimaryWait::Joining(_)
             | PrimaryWait::Silent { .. }
             | PrimaryWait::NoSuccessor(_)
             | PrimaryWait::Blocked { until: Some(_), .. }
+            | PrimaryWait::Alone { until: Some(_), .. }
             | PrimaryWait::LeaverStreams(_)
             | PrimaryWait::Copies(_)
             | PrimaryWait::Syncing { .. }

@@ -120,9 +120,10 @@ pub fn plan(
 fn without_leaving(sight: &EnsembleSight<'_>, places: CandidateNodes, voters: &Voters) -> CandidateNodes {
     let members = sight.members;
     let places = match &members.service {
-        EnsembleService::Redis(_) => {
-            let instances = sight.instances(members, &places);
-            replace::leaving_instances(Cow::Owned(places), members, &instances)
+        EnsembleService::Redis(redis) => {
+            let (instances, now) = (sight.instances(members, &places), sight.now);
+            let spec = primaries::spec(sight, redis, &places);
+            replace::leaving_instances(Cow::Owned(places), members, &instances, (&spec, now))
         }
         EnsembleService::Etcd(_) | EnsembleService::Ceph(_) | EnsembleService::Independent(_) => {
             replace::leaving(Cow::Owned(places), members, voters)

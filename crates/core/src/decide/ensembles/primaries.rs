@@ -31,9 +31,13 @@ impl EnsembleSight<'_> {
         members.lead.cut = cut.into_iter().filter(|number| self.stays_cut(&members, *number)).collect();
         let places = without_refusing(places, &members);
         let instances = self.instances(&members, &places);
-        let places = replace::leaving_instances(places, &members, &instances);
+        let spec_of = |redis: &RedisSettings, members: &EnsembleMembers| {
+            PrimarySpec::of(self.ensemble, redis, members.requests.replace.keys().copied().collect())
+        };
+        let spec = spec_of(&self.effective(redis, &places, &members), &members);
+        let places = replace::leaving_instances(places, &members, &instances, (&spec, self.now));
         let redis = self.effective(redis, &places, &members);
-        let spec = PrimarySpec::of(self.ensemble, &redis, members.requests.replace.keys().copied().collect());
+        let spec = spec_of(&redis, &members);
         members.service = EnsembleService::Redis(redis);
         let step = next_step(&spec, &places, (&members.lead, &instances), self.now);
         match &step {
@@ -141,6 +145,7 @@ impl EnsembleSight<'_> {
                     false => self.now,
                 }
             }),
+            cut_since: lead.cut_off.get(&number).map(|since| self.heard_since(*since)),
             keys: said.and_then(|said| said.keys),
         }
     }
@@ -239,7 +244,8 @@ impl EnsembleSight<'_> {
         (number, reason): (MemberNumber, RemovalReason),
         (places, instances): (&CandidateNodes, &Instances),
     ) {
-        let reason = replace::reason(members, number, reason);
+        let is_cut = members.lead.cut_off.contains_key(&number);
+        let reason = replace::reason(members, number, if is_cut { RemovalReason::Dead } else { reason });
         let silent = instances.get(&number).filter(|instance| instance.state != InstanceState::Up);
         if let Some(instance) = silent.filter(|_| reason == RemovalReason::Replaced) {
             let placed: Placed<'_> = instances.iter().map(|(number, of)| (*number, &of.node)).collect();
@@ -250,6 +256,7 @@ impl EnsembleSight<'_> {
         members.lead.follows.remove(&number);
         members.lead.had_data.remove(&number);
         members.lead.cut.remove(&number);
+        members.lead.cut_off.remove(&number);
         members.lead.handover = members.lead.handover.filter(|to| *to != number);
     }
 
@@ -267,9 +274,11 @@ impl EnsembleSight<'_> {
         });
         let primary = members.lead.primary.and_then(|number| Some((number, instances.get(&number)?)));
         let blocked = primary.and_then(|(number, of)| Some(of.blocked_since?.plus(spec.patience(number))));
+        let cut_off =
+            instances.iter().filter_map(|(number, of)| Some(of.cut_since?.plus(spec.patience(*number))));
         let refused = members.refused.values().map(|refused| refused.until);
         let quiet = members.lead.failed_over.map(|at| at.plus(spec.quiet));
-        due.chain(refused).chain(quiet).chain(blocked).filter(|at| *at > self.now).min()
+        due.chain(refused).chain(quiet).chain(blocked).chain(cut_off).filter(|at| *at > self.now).min()
     }
 }
 
@@ -298,4 +307,5 @@ fn promote(lead: &mut PrimaryRecord, number: MemberNumber, instances: &Instances
     lead.primary = Some(number);
     lead.handover = None;
     lead.follows.remove(&number);
+    lead.cut_off.clear();
 }

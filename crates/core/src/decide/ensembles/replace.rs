@@ -4,7 +4,7 @@
 use alloc::borrow::Cow;
 use alloc::string::ToString;
 
-use crate::decide::placement::primary::{InstanceState, Instances};
+use crate::decide::placement::primary::{InstanceState, Instances, PrimarySpec, cut_for_good};
 use crate::decide::placement::quorum::{QuorumStep, VoterState, Voters};
 use crate::decide::placement::{CandidateNodes, Placed, next_node};
 use crate::records::ensemble::{Ensemble, MIN_FAILOVER_AFTER};
@@ -65,13 +65,15 @@ pub(super) fn leaving<'a>(
     places
 }
 
-/// The same where one is the primary.
+/// The same where one is the primary; also of those that are cut off from it for too long.
 pub(super) fn leaving_instances<'a>(
     mut places: Cow<'a, CandidateNodes>,
     members: &EnsembleMembers,
     instances: &Instances,
+    (spec, now): (&PrimarySpec, Timestamp),
 ) -> Cow<'a, CandidateNodes> {
-    for number in members.requests.replace.keys() {
+    let cut = cut_for_good(spec, &members.lead, instances, now);
+    for number in members.requests.replace.keys().chain(&cut) {
         let up = instances.get(number).filter(|instance| instance.state == InstanceState::Up);
         if let Some(instance) = up
             && let Some(place) = places.to_mut().get_mut(&instance.node)

@@ -2,6 +2,7 @@
 //! order makes it the primary. Another one takes over only where no write that was acknowledged can be lost by it: so many replicas have
 //! left the former primary that each such write is on one of them, and the one that takes over has the most of the same history.
 
+mod alone;
 mod copies;
 mod failover;
 mod instance;
@@ -9,6 +10,8 @@ mod step;
 
 use alloc::vec::Vec;
 
+pub use self::alone::cut_for_good;
+use self::alone::{is_cut_alone, taken_over_at};
 use self::copies::{Leaver, leaver_step};
 use self::failover::fail_over;
 pub use self::instance::{HistoryPosition, Instance, InstanceState, Instances};
@@ -28,7 +31,11 @@ pub fn next_step(
 ) -> PrimaryStep {
     let Some(number) = record.primary else { return begin(spec, places, members, now) };
     match members.get(&number).map(|primary| primary.state) {
-        Some(InstanceState::Up) => with_primary(spec, places, (number, record, members), now),
+        // Those that have left it are not told to follow it again.
+        Some(InstanceState::Up) => match taken_over_at(spec, (number, record), members).flatten() {
+            Some(until) if now >= until => fail_over(spec, (number, record), members, now),
+            Some(_) | None => with_primary(spec, places, (number, record, members), now),
+        },
         Some(InstanceState::Silent { since }) if now < since.plus(spec.patience(number)) => {
             let until = since.plus(spec.patience(number));
             PrimaryStep::Wait(PrimaryWait::Silent { member: number, until })
@@ -127,6 +134,11 @@ fn with_primary(
         };
     }
     let to_leave = members.values().filter(|member| is_drained(member)).count();
+    if let Some(wait) =
+        cut(spec, (primary, record, members), next.is_some()).filter(|_| missing == 0 && to_leave == 0)
+    {
+        return PrimaryStep::Wait(wait);
+    }
     match next {
         _ if missing == 0 && to_leave == 0 && blocked_since.is_some() => {
             PrimaryStep::Wait(PrimaryWait::Blocked { member: primary, until: None })
@@ -152,6 +164,22 @@ fn blocked(primary: MemberNumber, until: Timestamp, to: MemberNumber, now: Times
         true => PrimaryStep::HandOver(to),
         false => PrimaryStep::Wait(PrimaryWait::Blocked { member: primary, until: Some(until) }),
     }
+}
+
+/// The primary takes no writes, as it is cut off, or a replica that is cut off from it is replaced in time, if another node may have one.
+fn cut(
+    spec: &PrimarySpec,
+    (primary, record, members): (MemberNumber, &PrimaryRecord, &Instances),
+    has_room: bool,
+) -> Option<PrimaryWait> {
+    if let Some(until) = taken_over_at(spec, (primary, record), members) {
+        return Some(PrimaryWait::Alone { member: primary, until });
+    }
+    let cut = members.iter().filter(|(number, _)| is_cut_alone(members, (primary, **number)));
+    let due =
+        cut.filter_map(|(number, member)| Some((member.cut_since?.plus(spec.patience(*number)), *number)));
+    let (until, member) = due.min().filter(|_| has_room)?;
+    Some(PrimaryWait::Silent { member, until })
 }
 
 /// Whether a node may have a member in the place of this one: its own, if there is no other.

@@ -25,6 +25,12 @@ struct Play<'a> {
     steps: Vec<PlannedStep>,
 }
 
+/// What an ensemble is to be.
+pub(super) fn spec(sight: &EnsembleSight<'_>, redis: &RedisSettings, places: &CandidateNodes) -> PrimarySpec {
+    let replaced = sight.members.requests.replace.keys().copied().collect();
+    PrimarySpec::of(sight.ensemble, &sight.effective(redis, places, sight.members), replaced)
+}
+
 /// The changes until nothing is to be changed, or something is waited for that is not a change under way, with what that is.
 pub(super) fn steps(
     sight: &EnsembleSight<'_>,
@@ -32,8 +38,7 @@ pub(super) fn steps(
     places: &CandidateNodes,
 ) -> (Vec<PlannedStep>, Option<String>) {
     let members = sight.members;
-    let replaced = members.requests.replace.keys().copied().collect();
-    let spec = PrimarySpec::of(sight.ensemble, &sight.effective(redis, places, members), replaced);
+    let spec = spec(sight, redis, places);
     let instances = sight.instances(members, places);
     let (record, last) = (members.lead.clone(), members.last);
     let mut play = Play { members, record, instances, last, steps: Vec::new() };
@@ -130,6 +135,7 @@ impl Play<'_> {
             }
             PrimaryWait::Silent { .. }
             | PrimaryWait::Blocked { .. }
+            | PrimaryWait::Alone { .. }
             | PrimaryWait::LeaverStreams(_)
             | PrimaryWait::StillStreams(_)
             | PrimaryWait::Quiet { .. }
@@ -160,6 +166,7 @@ impl Play<'_> {
         let data = of.and_then(|of| self.instances.get(&of)).and_then(|of| of.data.clone());
         let Some(instance) = self.instances.get_mut(&number) else { return };
         (instance.follows, instance.streams, instance.is_primary) = (of, of.is_some(), false);
+        instance.cut_since = instance.cut_since.filter(|_| of.is_none());
         match (of, &mut instance.data) {
             (Some(_), _) if data.is_some() => (instance.data, instance.is_whole) = (data, true),
             // Its position stands still, and is told.
@@ -175,6 +182,7 @@ impl Play<'_> {
             instance.data = Some(HistoryPosition { history: history.clone(), former: None, offset });
             (instance.state, instance.is_primary, instance.is_whole) = (InstanceState::Up, true, true);
             (instance.follows, instance.streams, instance.blocked_since) = (None, false, None);
+            instance.cut_since = None;
         }
         self.record.history = Some(history);
         (self.record.primary, self.record.promotion, self.record.handover) = (Some(number), None, None);
@@ -193,6 +201,7 @@ const fn fresh(node: NodeName) -> Instance {
         is_whole: false,
         may_be_cut: false,
         blocked_since: None,
+        cut_since: None,
         keys: None,
     }
 }

@@ -30,6 +30,7 @@ pub(super) fn describe(
         PrimaryWait::Joining(number) => format!("member {} has not answered yet", named(number)),
         PrimaryWait::Silent { member, until } => silent(*member, *until, members, now),
         PrimaryWait::Blocked { member, until } => blocked(*member, *until, members, now),
+        PrimaryWait::Alone { member, until } => alone(*member, *until, members, now),
         PrimaryWait::LeaverStreams(number) => leaver_streams(members, *number),
         PrimaryWait::StillStreams(numbers) => still_streams(members, numbers),
         PrimaryWait::Quiet { until } => format!(
@@ -166,6 +167,24 @@ fn blocked(
     let named = named(members, member);
     format!(
         "member {named} is the primary, and takes no writes, as it cannot write to its disk: {becomes}; make room on that disk"
+    )
+}
+
+/// That the primary takes no writes, as too few replicas are connected to it, and what becomes of that.
+fn alone(
+    member: MemberNumber,
+    until: Option<Timestamp>,
+    members: &EnsembleMembers,
+    now: Timestamp,
+) -> String {
+    let becomes = match until {
+        Some(until) => format!("another one takes over if that is still so in {}", until.since(now).brief()),
+        None => "no other member is known to have its data, so that it may take over".to_string(),
+    };
+    let named = named(members, member);
+    format!(
+        "member {named} is the primary, and takes no writes, as too few replicas are connected to it: {becomes}; look at the network between \
+         the nodes of the members"
     )
 }
 

@@ -2,6 +2,7 @@
 
 mod act;
 mod agents;
+mod cut_off;
 mod model;
 mod replace;
 
@@ -227,7 +228,7 @@ fn act() -> impl Strategy<Value = Act> {
         2 => host().prop_map(Act::Restart),
         2 => (host(), 1_u64..40).prop_map(|(host, seconds)| Act::End(host, seconds)),
         2 => host().prop_map(Act::Cut),
-        2 => host().prop_map(Act::Isolate),
+        3 => prop_oneof![2 => host().prop_map(Act::Isolate), 1 => host().prop_map(Act::CutPeers)],
         3 => host().prop_map(Act::Heal),
         2 => prop_oneof![host().prop_map(Act::Drain), host().prop_map(Act::Fill)],
         1 => (1_u32..6).prop_map(Act::Size),

@@ -29,12 +29,8 @@ pub(super) fn fail_over(
     if !streaming.is_empty() && restarted.is_none() && !has_ended && !is_given_up {
         return PrimaryStep::Wait(PrimaryWait::StillStreams(streaming));
     }
-    // Those that ever had data may have an acknowledged write, whatever became of it.
-    let holders = || replicas().filter(|(_, member)| member.data.is_some());
-    let reached: Vec<(&MemberNumber, &Instance)> =
-        holders().filter(|(_, member)| member.is_reached()).collect();
-    let all = holders().count();
-    let needed = all.saturating_sub(spec.writes_needed as usize).saturating_add(1).min(all).max(1);
+    let holders = || holders(primary, members);
+    let (reached, needed) = reach(spec, primary, members);
     let has_own = restarted.is_some_and(|member| member.data.is_some());
     let all_answer = holders().all(|(_, member)| member.state == InstanceState::Up);
     if has_own && all_answer && reached.len() < needed {
@@ -75,6 +71,22 @@ pub(super) fn fail_over(
         Some((_, number)) => PrimaryStep::Promote(number.0),
         None => PrimaryStep::Wait(PrimaryWait::NoCandidate),
     }
+}
+
+/// The replicas that ever had data: they may have an acknowledged write, whatever became of it.
+fn holders(primary: MemberNumber, members: &Instances) -> impl Iterator<Item = (&MemberNumber, &Instance)> {
+    members.iter().filter(move |(number, member)| **number != primary && member.data.is_some())
+}
+
+/// Those of them that answer and have their data, and how many it takes so that each acknowledged write is on one.
+pub(super) fn reach<'a>(
+    spec: &PrimarySpec,
+    primary: MemberNumber,
+    members: &'a Instances,
+) -> (Vec<(&'a MemberNumber, &'a Instance)>, usize) {
+    let all = holders(primary, members).count();
+    let needed = all.saturating_sub(spec.writes_needed as usize).saturating_add(1).min(all).max(1);
+    (holders(primary, members).filter(|(_, member)| member.is_reached()).collect(), needed)
 }
 
 /// How far a member has come in what the primary wrote; `None` if it has another history.

@@ -29,6 +29,8 @@ pub struct Instance {
     pub may_be_cut: bool,
     /// Since when it cannot write to its disk; `None` if it can.
     pub blocked_since: Option<Timestamp>,
+    /// Since when it is heard of and cut off: the primary from as many replicas as a write needs, a replica from the primary; `None` if it is not.
+    pub cut_since: Option<Timestamp>,
     /// The number of its keys; `None` if it is not known.
     pub keys: Option<u64>,
 }

@@ -98,6 +98,13 @@ pub enum PrimaryWait {
         /// When it hands over, if that is still so; `None` if nobody can take over.
         until: Option<Timestamp>,
     },
+    /// The primary is heard of, and takes no writes, as too few replicas are connected to it.
+    Alone {
+        /// The primary.
+        member: MemberNumber,
+        /// When another one takes over, if that is still so; `None` if nobody can.
+        until: Option<Timestamp>,
+    },
     /// This replica is silent and still gets data: it works, and its agent does not. It is not removed while it may acknowledge writes.
     LeaverStreams(MemberNumber),
     /// The primary is silent, and these still get data from it: it works, and its agent does not.

@@ -14,6 +14,8 @@ pub(super) enum Act {
     Cut(usize),
     /// The whole machine is cut off.
     Isolate(usize),
+    /// Its Redis is cut off from the others; its agent is not.
+    CutPeers(usize),
     Heal(usize),
     Drain(usize),
     /// Its disk is full, or is not any more.

@@ -183,6 +183,7 @@ impl Machines {
                 self.cut(*host);
                 self.host(*host).is_isolated = true;
             }
+            Act::CutPeers(host) => self.host(*host).is_isolated = true,
             Act::Heal(host) => self.heal(&self.name(*host)),
             Act::Drain(host) => self.host(*host).is_drained ^= true,
             Act::Fill(host) => self.host(*host).is_full ^= true,
