@@ -18,6 +18,9 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// Longest time for the answer of a member that is asked whether it is there.
 const LOOK_PATIENCE: Duration = Duration::from_secs(2);
 
+/// What etcd says of a learner that has not caught up.
+const BEHIND: &str = "can only promote a learner member which is in sync with leader";
+
 /// The members that a new one is started with: names and peer URLs, its own among them.
 pub(super) type Initial = Vec<(String, String)>;
 
@@ -47,6 +50,12 @@ pub(super) async fn make_at(
         Ok(Err(error)) => Err(format!("{what}: {error}")),
         Err(_) => Err(format!("{what}: no answer within {}s", PATIENCE.as_secs())),
     }
+}
+
+/// What keeps a change from being made, in words that fit after "it "; `None` if a learner is to be promoted that has not caught up yet: that one
+/// says so itself, and is asked for again.
+pub(super) fn hindrance(error: &str) -> Option<String> {
+    (!error.contains(BEHIND)).then(|| format!("cannot {error}"))
 }
 
 /// Reads something that only a quorum can answer: a key that nobody has.
@@ -96,4 +105,21 @@ fn decimal(id: &str) -> Result<String, String> {
     number
         .map(|number| number.to_string())
         .map_err(|error| format!("use {id:?} as the id of a member: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_learner_that_has_not_caught_up_hinders_nothing() {
+        let of =
+            |said: &str| hindrance(&format!("promote 5f: 10.0.0.1:2379: status 412: etcdserver: {said}"));
+        assert_eq!(of("can only promote a learner member which is in sync with leader"), None);
+        let hindered = of("re-configuration failed due to not enough started members").unwrap_or_default();
+        assert!(
+            hindered.starts_with("cannot promote 5f: ") && hindered.ends_with("started members"),
+            "{hindered}"
+        );
+    }
 }

@@ -113,7 +113,8 @@ async fn set(
     let asked = PlanEnsemble { spec: Some(spec.clone()), ..PlanEnsemble::default() };
     let plan = client.plan_ensemble(namespace, name, &asked).await;
     let plan = plan.map_err(|error| Failure::pointing(error, Some(&spec.filter)))?;
-    agree_to_leaving(&plan, &format!("change ensemble {name}"), consent)?;
+    let stops = service::stops_writes(&before, &spec.service);
+    agree(&plan, stops, &format!("change ensemble {name}"), consent)?;
     let at = client.only_at(if_revision.unwrap_or(before.revision));
     let after = at.set_ensemble(namespace, name, &spec).await;
     let after = after.map_err(|error| Failure::pointing(error, Some(&spec.filter)))?;
@@ -160,7 +161,7 @@ async fn scale(
     let before = client.ensemble(namespace, name).await?;
     let asked = PlanEnsemble { size: Some(request.size), ..PlanEnsemble::default() };
     let plan = client.plan_ensemble(namespace, name, &asked).await?;
-    agree_to_leaving(&plan, &format!("scale ensemble {name} to {}", request.size), consent)?;
+    agree(&plan, None, &format!("scale ensemble {name} to {}", request.size), consent)?;
     // What was agreed to is what is there.
     let after = client.only_at(before.revision).scale_ensemble(namespace, name, &request).await?;
     report(context, &after, changed_or_not(&before, &after))
@@ -190,15 +191,15 @@ async fn replace(
     context.show.data(&after, || vec![after.name.clone()], |_| planned(&after).join("\n"))
 }
 
-/// Asks whether the members may go that would.
-fn agree_to_leaving(plan: &Ensemble, what: &str, consent: Consent) -> Result<(), Failure> {
+/// Asks whether the members may go that would, and whether something else is meant that comes of a change.
+fn agree(plan: &Ensemble, also: Option<String>, what: &str, consent: Consent) -> Result<(), Failure> {
     let steps = plan.status.iter().flat_map(|status| &status.steps);
-    let leaving: Vec<&str> =
-        steps.filter(|step| step.action == EnsembleAction::Remove).map(|step| step.text.as_str()).collect();
-    if leaving.is_empty() {
+    let leaving = steps.filter(|step| step.action == EnsembleAction::Remove).map(|step| step.text.clone());
+    let lines: Vec<String> = leaving.chain(also).collect();
+    if lines.is_empty() {
         return Ok(());
     }
-    confirm(&format!("{}\n{what}?", leaving.join("\n")), consent)
+    confirm(&format!("{}\n{what}?", lines.join("\n")), consent)
 }
 
 const fn changed_or_not(before: &Ensemble, after: &Ensemble) -> &'static str {

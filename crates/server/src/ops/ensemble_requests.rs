@@ -63,7 +63,10 @@ pub async fn snapshot(
     let key = Key::EnsembleMembers(name.clone()).into();
     transactor
         .compare(namespace, actor, &key, |_, fleet, now| {
-            let (ensemble, before) = found(fleet, name)?;
+            let (ensemble, before) = any(fleet, name)?;
+            if !ensemble.service.is_etcd() {
+                return Err(no_snapshots(ensemble));
+            }
             if before.snapshots.requested.is_some() || before.snapshots.ordered.is_some() {
                 return Ok((None, ensemble.clone()));
             }
@@ -173,13 +176,18 @@ fn replaceable<'a>(
     }
 }
 
-/// One of etcd.
-fn found<'a>(fleet: &'a Fleet, name: &EnsembleName) -> Result<(&'a Ensemble, &'a EnsembleMembers), OpError> {
-    let (ensemble, members) = any(fleet, name)?;
-    if !ensemble.service.is_etcd() {
-        return Err(not_yet(ensemble, "change members of", "that is there for etcd, and"));
-    }
-    Ok((ensemble, members))
+fn no_snapshots(ensemble: &Ensemble) -> OpError {
+    let (name, service) = (&ensemble.name, ensemble.service.title());
+    let hint = match &ensemble.service {
+        EnsembleService::Redis(_) => {
+            Some("to copy its data: redis-cli --rdb FILE, with the address of a member".to_owned())
+        }
+        EnsembleService::Etcd(_) | EnsembleService::Ceph(_) | EnsembleService::Independent(_) => None,
+    };
+    let reason = format!(
+        "take a snapshot of ensemble {name}: snapshots are there for etcd, and not for {service} yet"
+    );
+    OpError::Refused { reason, hint }
 }
 
 /// That something is not there for the service of an ensemble.

@@ -8,6 +8,7 @@ use bellwether_rt::fail::{self, FailPoint};
 
 use super::{LOOK, MemberTask, RETRY, SOON};
 use crate::ensemble::etcd::Etcd;
+use crate::ensemble::etcd_calls::hindrance;
 use crate::ensemble::outside::{Outside, take_lead};
 use crate::ensemble::software::Software;
 
@@ -64,14 +65,16 @@ impl MemberTask {
         let step = order.change.as_ref().map_or(ChangeStep::Done, |change| change::next(change, membership));
         self.note_change(&step);
         let hindered = self.hindered.as_ref().map(|hindered| told(&self.ensemble, order.number, hindered));
-        self.told(order, state, hindered.unwrap_or(reason), None);
+        // Before anything else it has to run.
+        let told = hindered.filter(|_| state != MemberState::Failed || reason.is_empty()).unwrap_or(reason);
+        self.told(order, state, told, None);
         if let ChangeStep::Done | ChangeStep::Removed(_) | ChangeStep::Wait(_) = &step {
             return self.wait(LOOK).await;
         }
         let made = read.make(&step).await;
         fail::pass(FailPoint::MemberChanged);
         let is_made = made.is_ok();
-        self.hindered = made.err().map(|error| format!("cannot {error}"));
+        self.hindered = made.err().and_then(|error| hindrance(&error));
         self.wait(if is_made { SOON } else { LOOK }).await;
     }
 

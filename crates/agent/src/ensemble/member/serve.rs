@@ -9,6 +9,7 @@ use bellwether_rt::fail::{self, FailPoint};
 
 use super::{LOOK, MemberTask, SOON};
 use crate::ensemble::etcd::Etcd;
+use crate::ensemble::etcd_calls::hindrance;
 use crate::ensemble::redis::{Redis, RedisAnswer};
 use crate::ensemble::software::Software;
 
@@ -67,7 +68,7 @@ impl MemberTask {
             let made = self.make(order, etcd, &step).await;
             fail::pass(FailPoint::MemberChanged);
             let is_made = made.is_ok();
-            self.hindered = made.err().map(|error| format!("cannot {error}"));
+            self.hindered = made.err().and_then(|error| hindrance(&error));
             self.wait(if is_made { SOON } else { LOOK }).await;
         } else {
             self.wait(LOOK).await;

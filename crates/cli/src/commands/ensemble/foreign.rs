@@ -33,6 +33,7 @@ pub(super) async fn remove(
             ),
             consent,
         )?;
+        context.show.note(&left);
     }
     client.remove_foreign_member(namespace, name, &request).await?;
     let what = if request.withdraw { "stays" } else { "is to be removed" };

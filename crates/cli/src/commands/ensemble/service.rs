@@ -1,5 +1,6 @@
 //! The service agent of an ensemble, from the flags of commands.
 
+use bellwether_api::v1::ensemble::Ensemble;
 use bellwether_api::v1::ensemble::service::{
     CephSpec, EtcdSpec, ExecSpec, ProcessSpec, RedisSpec, ServiceAgentSpec, SystemdSpec,
 };
@@ -104,6 +105,20 @@ fn change_redis(redis: &mut RedisSpec, change: &EnsembleFlags) {
     if *no_password || !password_secret.is_empty() {
         redis.password_secrets.clone_from(password_secret);
     }
+}
+
+/// That a change has a Redis take no writes, as fewer replicas work than each is to need from then on.
+pub(super) fn stops_writes(before: &Ensemble, after: &ServiceAgentSpec) -> Option<String> {
+    let needed = |service: &ServiceAgentSpec| {
+        service.redis.as_ref().map(|redis| u64::from(redis.min_replicas_to_write.unwrap_or(1)))
+    };
+    let (status, was) = (before.status.as_ref()?, needed(&before.service)?);
+    // More than there can be are not waited for.
+    let will = needed(after)?.min(status.voting.saturating_sub(1));
+    let replicas = status.working.saturating_sub(1);
+    (will > was && will > replicas).then(|| {
+        format!("each write will need {will} replicas, and {replicas} of them work now: no write is taken until more do")
+    })
 }
 
 /// A setting that has no default: of its flag, or as it was.

@@ -13,6 +13,7 @@ use crate::decide::placement::independent::{
 use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, RemovalReason};
 use crate::records::member::MemberState;
 use crate::words::counter::MemberNumber;
+use crate::words::name::NodeName;
 use crate::words::time::Timestamp;
 
 impl EnsembleSight<'_> {
@@ -128,22 +129,32 @@ impl EnsembleSight<'_> {
     ) {
         self.note_refusal(members, number, reason);
         if let Some(member) = members.members.get_mut(&number) {
-            let is_gone = !self.nodes.contains_key(&member.node);
-            let is_drained = places.get(&member.node).is_some_and(|place| place.is_drained);
-            let reason = match reason {
-                RemovalReason::Dead if is_gone => RemovalReason::Decommissioned,
-                RemovalReason::Surplus if is_drained => RemovalReason::Drained,
-                RemovalReason::Dead
-                | RemovalReason::Surplus
-                | RemovalReason::Decommissioned
-                | RemovalReason::NotCounted
-                | RemovalReason::Drained
-                | RemovalReason::Replaced
-                | RemovalReason::NotJoined
-                | RemovalReason::Refused
-                | RemovalReason::Deleted => reason,
-            };
+            let reason = self.cause(&member.node, reason, places);
             (member.phase, member.since) = (MemberPhase::Removed(reason), self.now);
+        }
+    }
+
+    /// Why a member of a node is removed, of those that do not vote.
+    pub(super) fn cause(
+        &self,
+        node: &NodeName,
+        reason: RemovalReason,
+        places: &CandidateNodes,
+    ) -> RemovalReason {
+        let is_gone = !self.nodes.contains_key(node);
+        let is_drained = places.get(node).is_some_and(|place| place.is_drained);
+        match reason {
+            RemovalReason::Dead if is_gone => RemovalReason::Decommissioned,
+            RemovalReason::Surplus if is_drained => RemovalReason::Drained,
+            RemovalReason::Dead
+            | RemovalReason::Surplus
+            | RemovalReason::Decommissioned
+            | RemovalReason::NotCounted
+            | RemovalReason::Drained
+            | RemovalReason::Replaced
+            | RemovalReason::NotJoined
+            | RemovalReason::Refused
+            | RemovalReason::Deleted => reason,
         }
     }
 }

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 
 use self::step::MAX_STEPS;
 pub use self::step::PlannedStep;
-use self::waits::{no_room, replaced};
+use self::waits::{no_room, replaced, unreplaced};
 use super::candidates::{candidates, with_snapshot, without_refusing};
 use super::osds::OsdsSight;
 use super::replace;
@@ -86,8 +86,7 @@ pub fn plan(
         EnsembleService::Redis(_) => sight.wanted_instances(&places, of),
         EnsembleService::Independent(_) => IndependentSpec::of(ensemble).wanted(),
     };
-    let refusals = places.iter().filter_map(|(name, place)| Some((name.clone(), place.refusal.clone()?)));
-    let refusals = refusals.collect();
+    let refusals = refusals(of, &places, now);
     if ensemble.mode == EnsembleMode::Unmanaged {
         let waiting = "its mode is unmanaged: its members are left as they are".to_string();
         return EnsemblePlan { wanted, steps: Vec::new(), waiting: Some(waiting), refusals };
@@ -103,7 +102,8 @@ pub fn plan(
             let reason = |number, reason| replace::reason(of, number, reason);
             let spec = QuorumSpec { others: foreign::others(of), ..QuorumSpec::of(ensemble) };
             let (steps, end) = play(&spec, (places, of), voters, (now, reason));
-            let described = end.and_then(|wait| describe(&wait, members, matching, now));
+            let described =
+                end.and_then(|(wait, has_room)| describe((&wait, has_room), members, matching, now));
             (steps, taken.or(unfounded).or(described))
         }
         EnsembleService::Redis(redis) => primaries::steps(&sight, redis, &places),
@@ -114,6 +114,23 @@ pub fn plan(
     steps.extend(of_osds);
     waiting = waiting.or(emptied);
     EnsemblePlan { wanted, steps, waiting, refusals }
+}
+
+/// The nodes that match and may not have a new member, each with the reason.
+fn refusals(
+    members: &EnsembleMembers,
+    places: &CandidateNodes,
+    now: Timestamp,
+) -> BTreeMap<NodeName, String> {
+    let refused = places.iter().filter_map(|(name, place)| {
+        let reason = place.refusal.as_ref()?;
+        let refused =
+            members.refused.get(name).filter(|refused| refused.reason == *reason && refused.until > now);
+        let until =
+            refused.map(|refused| format!("; it may have one again in {}", refused.until.since(now).brief()));
+        Some((name.clone(), format!("{reason}{}", until.unwrap_or_default())))
+    });
+    refused.collect()
 }
 
 /// The nodes, of which those of members that work and are to be replaced are drained.
@@ -132,13 +149,14 @@ fn without_leaving(sight: &EnsembleSight<'_>, places: CandidateNodes, voters: &V
     places.into_owned()
 }
 
-/// The changes until nothing is to be changed, or something is waited for that is not a change under way.
+/// The changes until nothing is to be changed, or something is waited for that is not a change under way; for a member that is yet to be replaced,
+/// with whether a node may have another one.
 fn play(
     spec: &QuorumSpec,
     (mut places, of): (CandidateNodes, &EnsembleMembers),
     mut voters: Voters,
     (now, named): (Timestamp, impl Fn(MemberNumber, RemovalReason) -> RemovalReason),
-) -> (Vec<PlannedStep>, Option<QuorumWait>) {
+) -> (Vec<PlannedStep>, Option<(QuorumWait, bool)>) {
     let (mut steps, mut last) = (Vec::new(), of.last);
     while steps.len() < MAX_STEPS {
         let works = voters.values().any(|voter| voter.state == VoterState::Working);
@@ -179,7 +197,14 @@ fn play(
                 let Some(voter) = voters.remove(&number) else { break };
                 steps.push(PlannedStep::Leave(number, voter.node));
             }
-            QuorumStep::Wait(wait) => return (steps, Some(wait)),
+            QuorumStep::Wait(wait) => {
+                let is_room_missing = |until: Timestamp| {
+                    let then = next_step(spec, &open, &voters, until);
+                    matches!(then, QuorumStep::Wait(QuorumWait::NoRoom { .. }))
+                };
+                let has_room = !matches!(&wait, QuorumWait::Silent { until, .. } if is_room_missing(*until));
+                return (steps, Some((wait, has_room)));
+            }
         }
     }
     (steps, None)
@@ -252,9 +277,10 @@ pub fn working<'a>(
     }
 }
 
-/// What is waited for, in one line; `None` for a change under way, which is in the steps.
+/// What is waited for, in one line, with whether a node may have a member in the place of one that does not work; `None` for a change under way,
+/// which is in the steps.
 fn describe(
-    wait: &QuorumWait,
+    (wait, has_room): (&QuorumWait, bool),
     members: Option<&EnsembleMembers>,
     matching: usize,
     now: Timestamp,
@@ -274,6 +300,7 @@ fn describe(
                 named.join(" and ")
             )
         }
+        QuorumWait::Silent { member, until: _ } if !has_room => unreplaced(&named(*member), matching),
         QuorumWait::Silent { member, until } => replaced(&named(*member), *until, now),
         QuorumWait::NoRoom { missing } => no_room(matching, *missing),
         QuorumWait::Others => waits::of_others(members?, now),

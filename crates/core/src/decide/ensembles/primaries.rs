@@ -244,8 +244,7 @@ impl EnsembleSight<'_> {
         (number, reason): (MemberNumber, RemovalReason),
         (places, instances): (&CandidateNodes, &Instances),
     ) {
-        let is_cut = members.lead.cut_off.contains_key(&number);
-        let reason = replace::reason(members, number, if is_cut { RemovalReason::Dead } else { reason });
+        let reason = removal(members, number, reason);
         let silent = instances.get(&number).filter(|instance| instance.state != InstanceState::Up);
         if let Some(instance) = silent.filter(|_| reason == RemovalReason::Replaced) {
             let placed: Placed<'_> = instances.iter().map(|(number, of)| (*number, &of.node)).collect();
@@ -280,6 +279,16 @@ impl EnsembleSight<'_> {
         let quiet = members.lead.failed_over.map(|at| at.plus(spec.quiet));
         due.chain(refused).chain(quiet).chain(blocked).chain(cut_off).filter(|at| *at > self.now).min()
     }
+}
+
+/// Why a member is removed: one that is cut off leaves as from a drained node.
+pub(super) fn removal(
+    members: &EnsembleMembers,
+    number: MemberNumber,
+    reason: RemovalReason,
+) -> RemovalReason {
+    let is_cut = members.lead.cut_off.contains_key(&number);
+    replace::reason(members, number, if is_cut { RemovalReason::Dead } else { reason })
 }
 
 /// The member with this URL; zero, which none has, if it is none of them.

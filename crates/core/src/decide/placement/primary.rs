@@ -134,16 +134,12 @@ fn with_primary(
         };
     }
     let to_leave = members.values().filter(|member| is_drained(member)).count();
-    if let Some(wait) =
-        cut(spec, (primary, record, members), next.is_some()).filter(|_| missing == 0 && to_leave == 0)
-    {
-        return PrimaryStep::Wait(wait);
+    if missing == 0 && to_leave == 0 {
+        let blocked = || blocked_since.map(|_| PrimaryWait::Blocked { member: primary, until: None });
+        let wait = blocked().or_else(|| cut(spec, (primary, record, members), next.is_some()));
+        return wait.map_or(PrimaryStep::Rest, PrimaryStep::Wait);
     }
     match next {
-        _ if missing == 0 && to_leave == 0 && blocked_since.is_some() => {
-            PrimaryStep::Wait(PrimaryWait::Blocked { member: primary, until: None })
-        }
-        _ if missing == 0 && to_leave == 0 => PrimaryStep::Rest,
         Some(node) => PrimaryStep::Add(node.clone()),
         None => PrimaryStep::Wait(PrimaryWait::NoRoom { missing: missing.max(to_leave) }),
     }

@@ -4,12 +4,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::step::{MAX_STEPS, PlannedStep};
-use super::waits::{named, no_room, replaced};
+use super::waits::{named, no_room, replaced, unreplaced};
 use crate::decide::ensembles::EnsembleSight;
 use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::independent::{
     IndependentMember, IndependentSpec, IndependentState, IndependentStep, IndependentWait, next_step,
 };
+use crate::words::time::Timestamp;
 
 /// The changes until nothing is to be changed, or something is waited for that is not a change under way, with what that is.
 pub(super) fn steps(
@@ -31,6 +32,7 @@ pub(super) fn steps(
             }
             IndependentStep::Remove(number, reason) => {
                 let Some(member) = members.remove(&number) else { break };
+                let reason = sight.cause(&member.node, reason, &places);
                 // It has another one only once this one has left it.
                 if let Some(place) = places.get_mut(&member.node) {
                     place.refusal.get_or_insert_with(|| reason.describe().into());
@@ -44,17 +46,31 @@ pub(super) fn steps(
             }
             IndependentStep::Wait(wait) => {
                 let matching = places.values().filter(|place| place.matches).count();
-                return (steps, describe(&wait, sight, matching));
+                let is_room_missing = |until: Timestamp| {
+                    let then = next_step(&spec, &places, &members, until);
+                    matches!(then, IndependentStep::Wait(IndependentWait::NoRoom { .. }))
+                };
+                let has_room =
+                    !matches!(&wait, IndependentWait::Silent { until, .. } if is_room_missing(*until));
+                return (steps, describe((&wait, has_room), sight, matching));
             }
         }
     }
     (steps, None)
 }
 
-/// What is waited for, in one line; `None` for a change under way, which is in the steps.
-fn describe(wait: &IndependentWait, sight: &EnsembleSight<'_>, matching: usize) -> Option<String> {
+/// What is waited for, in one line, with whether a node may have a member in the place of one that does not work; `None` for a change under way,
+/// which is in the steps.
+fn describe(
+    (wait, has_room): (&IndependentWait, bool),
+    sight: &EnsembleSight<'_>,
+    matching: usize,
+) -> Option<String> {
     match wait {
         IndependentWait::Joining(_) => None,
+        IndependentWait::Silent { member, until: _ } if !has_room => {
+            Some(unreplaced(&named(sight.members, *member), matching))
+        }
         IndependentWait::Silent { member, until } => {
             Some(replaced(&named(sight.members, *member), *until, sight.now))
         }

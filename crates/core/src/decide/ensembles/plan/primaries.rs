@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 
 use super::step::{MAX_STEPS, PlannedStep};
 use super::waits::describe;
-use crate::decide::ensembles::{EnsembleSight, replace};
+use crate::decide::ensembles::EnsembleSight;
+use crate::decide::ensembles::primaries::removal;
 use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::primary::{
     HistoryPosition, Instance, InstanceState, Instances, PrimarySpec, PrimaryStep, PrimaryWait, next_step,
@@ -18,6 +19,8 @@ use crate::words::name::NodeName;
 
 /// An ensemble as it would be after the changes so far.
 struct Play<'a> {
+    sight: &'a EnsembleSight<'a>,
+    places: &'a CandidateNodes,
     members: &'a EnsembleMembers,
     record: PrimaryRecord,
     instances: Instances,
@@ -41,7 +44,7 @@ pub(super) fn steps(
     let spec = spec(sight, redis, places);
     let instances = sight.instances(members, places);
     let (record, last) = (members.lead.clone(), members.last);
-    let mut play = Play { members, record, instances, last, steps: Vec::new() };
+    let mut play = Play { sight, places, members, record, instances, last, steps: Vec::new() };
     while play.steps.len() < MAX_STEPS {
         let step = next_step(&spec, places, (&play.record, &play.instances), sight.now);
         match step {
@@ -49,7 +52,13 @@ pub(super) fn steps(
             PrimaryStep::Wait(wait) => {
                 if !play.goes_on(&wait) {
                     let matching = places.values().filter(|place| place.matches).count();
-                    let line = describe(&wait, members, matching, sight.now);
+                    let then = if let PrimaryWait::Silent { until, .. } = &wait {
+                        Some(next_step(&spec, places, (&play.record, &play.instances), *until))
+                    } else {
+                        None
+                    };
+                    let then = if let Some(PrimaryStep::Wait(then)) = &then { Some(then) } else { None };
+                    let line = describe((&wait, then), members, matching, sight.now);
                     return (play.steps, Some(line));
                 }
             }
@@ -75,7 +84,8 @@ impl Play<'_> {
             }
             PrimaryStep::Remove(number, reason) => {
                 if let Some(instance) = self.instances.remove(&number) {
-                    let reason = replace::reason(self.members, number, reason);
+                    let reason = removal(self.members, number, reason);
+                    let reason = self.sight.cause(&instance.node, reason, self.places);
                     self.steps.push(PlannedStep::Remove(number, instance.node, reason));
                 }
             }

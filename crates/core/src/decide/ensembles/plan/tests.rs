@@ -245,6 +245,14 @@ fn silent_members_are_waited_for() {
         (planned.steps.len(), waiting),
         (0, "member 1 on db-1 does not work; it is replaced if that is still so in 10m")
     );
+    // Where no other node may have one, nothing is counted down to.
+    let mut full = Site::new(3);
+    full.voting(&ensemble, &[1, 2, 3]);
+    full.presence(1, PresenceState::Unreachable);
+    assert_eq!(
+        full.plan(&ensemble).waiting.unwrap(),
+        "member 1 on db-1 does not work, and is not replaced: no node may have another member"
+    );
     // A server that was away has heard nobody meanwhile.
     let fleet = site.world.fleets.get(&site.namespace).unwrap();
     let later = Timestamp::from_millis(NOW.as_millis() + 300_000);

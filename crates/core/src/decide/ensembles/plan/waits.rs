@@ -14,9 +14,9 @@ use crate::records::ensemble_restore::RestoreSource;
 use crate::words::counter::MemberNumber;
 use crate::words::time::Timestamp;
 
-/// What is waited for, in one line.
+/// What is waited for, in one line, with what will be afterwards, if nothing changes until then.
 pub(super) fn describe(
-    wait: &PrimaryWait,
+    (wait, then): (&PrimaryWait, Option<&PrimaryWait>),
     members: &EnsembleMembers,
     matching: usize,
     now: Timestamp,
@@ -28,7 +28,7 @@ pub(super) fn describe(
     };
     match wait {
         PrimaryWait::Joining(number) => format!("member {} has not answered yet", named(number)),
-        PrimaryWait::Silent { member, until } => silent(*member, *until, members, now),
+        PrimaryWait::Silent { member, until } => silent((*member, *until), then, members, (matching, now)),
         PrimaryWait::Blocked { member, until } => blocked(*member, *until, members, now),
         PrimaryWait::Alone { member, until } => alone(*member, *until, members, now),
         PrimaryWait::LeaverStreams(number) => leaver_streams(members, *number),
@@ -76,10 +76,38 @@ pub(super) fn describe(
     }
 }
 
+/// Whether nobody takes over from a primary as long as this is so, whatever the time.
+const fn is_lasting(wait: &PrimaryWait) -> bool {
+    match wait {
+        PrimaryWait::StillStreams(_)
+        | PrimaryWait::TooFewReached { .. }
+        | PrimaryWait::NoCandidate
+        | PrimaryWait::OthersHaveMore(_) => true,
+        PrimaryWait::Joining(_)
+        | PrimaryWait::Silent { .. }
+        | PrimaryWait::Blocked { .. }
+        | PrimaryWait::Alone { .. }
+        | PrimaryWait::LeaverStreams(_)
+        | PrimaryWait::Quiet { .. }
+        | PrimaryWait::NoSuccessor(_)
+        | PrimaryWait::Copies(_)
+        | PrimaryWait::Syncing { .. }
+        | PrimaryWait::NoRoom { .. } => false,
+    }
+}
+
 /// That members are missing, and no node may have one.
 pub(super) fn no_room(matching: usize, missing: usize) -> String {
-    let none = if matching == 0 { "no node matches its filter" } else { "no node may have another member" };
-    format!("{none}, and {missing} more {} needed", are(missing))
+    format!("{}, and {missing} more {} needed", none_may(matching), are(missing))
+}
+
+/// That a member does not work, and no node may have another one in its place.
+pub(super) fn unreplaced(named: &str, matching: usize) -> String {
+    format!("member {named} does not work, and is not replaced: {}", none_may(matching))
+}
+
+const fn none_may(matching: usize) -> &'static str {
+    if matching == 0 { "no node matches its filter" } else { "no node may have another member" }
 }
 
 /// Why the node with the snapshot that an ensemble is founded from cannot have its first member; `None` if it may, or has it.
@@ -189,12 +217,24 @@ fn alone(
 }
 
 /// That a member does not work, and what becomes of that.
-fn silent(member: MemberNumber, until: Timestamp, members: &EnsembleMembers, now: Timestamp) -> String {
+fn silent(
+    (member, until): (MemberNumber, Timestamp),
+    then: Option<&PrimaryWait>,
+    members: &EnsembleMembers,
+    (matching, now): (usize, Timestamp),
+) -> String {
     let named = named(members, member);
     if members.lead.primary != Some(member) {
-        return replaced(&named, until, now);
+        return match then {
+            Some(PrimaryWait::NoRoom { .. }) => unreplaced(&named, matching),
+            Some(_) | None => replaced(&named, until, now),
+        };
     }
     let left = until.since(now).brief();
+    if let Some(held) = then.filter(|held| is_lasting(held) && members.remaining() > 1) {
+        let held = describe((held, None), members, matching, now);
+        return format!("member {named}, the primary, does not work; if that is still so in {left}: {held}");
+    }
     let quiet = members.lead.failed_over.map(|at| at.plus(QUIET)).filter(|quiet| *quiet > until);
     let becomes = match quiet {
         _ if members.remaining() == 1 => "there is no other member: start it again".to_string(),

@@ -7,10 +7,8 @@ use crate::decide::ensembles::EnsembleStep;
 use crate::decide::placement::primary::{PrimaryStep, PrimaryWait};
 
 fn wait(machines: &Machines) -> Option<PrimaryWait> {
-    match machines.decide().step {
-        EnsembleStep::Primary(PrimaryStep::Wait(wait)) => Some(wait),
-        _ => None,
-    }
+    let EnsembleStep::Primary(PrimaryStep::Wait(wait)) = machines.decide().step else { return None };
+    Some(wait)
 }
 
 #[test]
