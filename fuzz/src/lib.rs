@@ -1,6 +1,9 @@
 //! What each fuzz target does with its input. Bytes are refused or understood, never a panic; and what was understood
 //! and is written again means the same.
 
+pub mod dns;
+pub mod shapes;
+
 use bellwether_api::v1;
 use bellwether_api::v1::hook::answer::read_answer;
 use bellwether_core::decide::probes::absorb as absorb_probes;
@@ -21,8 +24,19 @@ use bellwether_core::words::filter::saved::FilterDraft;
 use bellwether_core::words::filter::{FieldValue, Filter, FilterSubject};
 use bellwether_core::words::selector::Selector;
 use bellwether_core::words::value::{Number, Value};
+use bellwether_core::words::label::Label;
+use bellwether_core::words::node_order::NodeOrder;
+use bellwether_core::words::address_range::AddressRange;
+use bellwether_core::words::cron::Cron;
+use bellwether_core::catalogue::need::Need;
+use bellwether_core::records::ensemble_adoption::StoreEndpoint;
+use bellwether_core::records::ensemble_restore::SnapshotName;
+use bellwether_core::records::policy::ordering::{Domain, PolicyStage, ServiceNeed, TargetOrder};
+use bellwether_core::records::reaction::ConditionSubject;
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
+use bellwether_core::words::window::Window;
+use bellwether_core::words::zone::Zone;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -118,6 +132,19 @@ impl FilterSubject for FuzzedNode {
     }
 }
 
+/// The next time of a schedule, and the end of a window, are found in bounded time, and lie in the future.
+fn times(text: &str) {
+    let now = Timestamp::from_millis(1_800_000_000_000);
+    if let Ok(cron) = text.parse::<Cron>()
+        && let Some(next) = cron.after(&"UTC".parse::<Zone>().expect("a zone"), now)
+    {
+        assert!(next > now, "{cron}");
+    }
+    if let Ok(window) = text.parse::<Window>() {
+        drop(window.at(now));
+    }
+}
+
 /// A filter: what is accepted is read again as the same, matches or not within its time, and is the opposite of what it negates.
 pub fn filter(data: &[u8]) {
     let Ok(text) = core::str::from_utf8(data) else { return };
@@ -167,4 +194,7 @@ pub fn words(data: &[u8]) {
         };
     }
     there_and_back!(EntityName, NodeName, TargetName, Version, Selector, Amount, Percent, Span);
+    there_and_back!(Label, NodeOrder, AddressRange, Zone, SnapshotName, StoreEndpoint, ConditionSubject);
+    there_and_back!(TargetOrder, ServiceNeed, PolicyStage, Domain, Need, Cron, Window);
+    times(text);
 }

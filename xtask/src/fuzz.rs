@@ -11,13 +11,20 @@ use clap::Args;
 use crate::shell::{self, say};
 
 /// Each target, and how the names of the samples begin that it starts from.
-const TARGETS: [(&str, &[&str]); 6] = [
+const TARGETS: [(&str, &[&str]); 10] = [
     ("policy", &["entity"]),
     ("entity", &["entity"]),
     ("report", &["report"]),
     ("hook_answer", &["hook_"]),
     ("filter", &[]),
     ("words", &[]),
+    (
+        "written",
+        &["cluster", "ensemble", "external", "filter", "profile", "reaction", "schedule", "sink", "slot"],
+    ),
+    ("reported", &["node_", "registrations", "local"]),
+    ("ordered", &["order"]),
+    ("query", &[]),
 ];
 
 /// Targets that run at the same time.
@@ -33,7 +40,7 @@ pub(crate) struct Fuzz {
     /// Seconds for each target
     #[arg(long, default_value_t = 60)]
     pub(crate) seconds: u32,
-    /// Only this target: policy, entity, report, `hook_answer`, filter or words
+    /// Only this target: policy, entity, report, `hook_answer`, filter, words, written, reported, ordered or query
     pub(crate) target: Option<String>,
 }
 

@@ -33,6 +33,8 @@ mod clients;
 pub mod config;
 pub mod counts;
 mod forward;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod record_cache;
 mod resolver;
 pub mod serve;

@@ -115,13 +115,22 @@ impl OwnDirectory {
         Ok(MemberDirectory::Claimed(key, found))
     }
 
-    /// Makes it for a member. It gets its name once everything is in it.
+    /// Makes it for a member. It gets its name once everything is in it; nothing is left of it otherwise.
     pub(super) fn make(&self, key: &MemberKey, service: &EnsembleService) -> io::Result<()> {
         let beside = self.path.with_extension("new");
         if beside.try_exists()? {
             // Of a make that was broken off: it never had its name, and so no data.
             fs::remove_dir_all(&beside)?;
         }
+        let made = self.make_beside(&beside, key, service);
+        if made.is_err() {
+            // What is told is why it was not made.
+            let _gone = fs::remove_dir_all(&beside);
+        }
+        made
+    }
+
+    fn make_beside(&self, beside: &Path, key: &MemberKey, service: &EnsembleService) -> io::Result<()> {
         let unused = beside.join(DATA).join(DataFiles::of(service).unused);
         let within = unused.parent().ok_or_else(|| io::Error::other("the path has no directory"))?;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(within)?;
@@ -132,10 +141,10 @@ impl OwnDirectory {
             number: key.number.get(),
         };
         disk::replace(&beside.join(CLAIM), &serde_json::to_string(&claim).map_err(io::Error::other)?)?;
-        for dir in within.ancestors().take_while(|dir| dir.starts_with(&beside)) {
+        for dir in within.ancestors().take_while(|dir| dir.starts_with(beside)) {
             fs::File::open(dir)?.sync_all()?;
         }
-        fs::rename(&beside, &self.path)?;
+        fs::rename(beside, &self.path)?;
         self.sync_parent()
     }
 
@@ -269,6 +278,9 @@ mod tests {
         fs::create_dir(&own.path).unwrap();
         fs::write(own.path.join("precious"), "").unwrap();
         assert_eq!(own.look(&ETCD_SERVICE).unwrap(), MemberDirectory::Unclaimed);
+        // It cannot have its name: nothing is left beside what has it.
+        own.make(&key(5), &ETCD_SERVICE).unwrap_err();
+        assert!(!own.path.with_extension("new").exists() && own.path.join("precious").exists());
     }
 
     #[test]

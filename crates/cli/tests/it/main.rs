@@ -78,6 +78,7 @@ mod story_puppet;
 mod story_race;
 mod story_reactions;
 mod story_redis_by_hand;
+mod story_redis_cut_off;
 mod story_redis_ensemble;
 mod story_redis_full;
 mod story_redis_passwords;

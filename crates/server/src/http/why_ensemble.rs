@@ -6,7 +6,7 @@ use bellwether_core::decide::ensembles::failing::said;
 use bellwether_core::decide::ensembles::foreign;
 use bellwether_core::decide::ensembles::osds::explain;
 use bellwether_core::decide::ensembles::passwords;
-use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep, plan, reported};
+use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep, plan, reported, working};
 use bellwether_core::decide::ensembles::requests;
 use bellwether_core::decide::ensembles::strangers;
 use bellwether_core::records::ensemble::{Ensemble, EnsembleSize};
@@ -112,12 +112,21 @@ fn each(
         let reason = reason.unwrap_or_default();
         let (since, phase) = (now.since(member.since).brief(), member.phase.as_str());
         let complaint = complaint(fleet, members, *number, now);
+        let keys = keys(fleet, members, *number);
         let withdrawn = ensemble.and_then(|ensemble| withdrawn(ensemble, member, time)).unwrap_or_default();
         format!(
-            "member {number} on node {} is {phase} for {since}{reason}{complaint}{withdrawn}",
+            "member {number} on node {} is {phase} for {since}{reason}{complaint}{keys}{withdrawn}",
             member.node
         )
     })
+}
+
+/// How many keys a member has, after what it is, where nobody may take over from a primary that does not work: a person may have to name one.
+fn keys(fleet: &Fleet, members: &EnsembleMembers, number: MemberNumber) -> String {
+    let said = working(fleet, members, number).filter(|_| members.lead.is_held);
+    let keys = said.and_then(|report| report.replication.as_ref()?.keys);
+    keys.map(|keys| format!("; it has {}", plural(usize::try_from(keys).unwrap_or(usize::MAX), "key")))
+        .unwrap_or_default()
 }
 
 /// When a member that joins is withdrawn, after what it is; `None` of any other one.
