@@ -245,6 +245,10 @@ pub(crate) fn bare(message: &str) -> &str {
 /// What a command answers.
 pub(crate) type CommandResult = Result<Exit, Failure>;
 
+/// What has the certificates of a control plane.
+pub(crate) const CA_FILE: &str =
+    "pki/trusted.pem of the server's data directory (pki/ca.pem until the authority was replaced)";
+
 /// The hint for a change whose answer was lost.
 const LOST: &str = "look whether it was made before repeating it";
 
@@ -260,7 +264,7 @@ impl From<CallError> for Failure {
             CallError::Unreachable { cause, .. } | CallError::NoneReachable { cause, .. } => Self::new(Exit::Unavailable, what).hint(match cause {
                 UnreachableCause::Clock => "check the clock of this machine: date -u",
                 UnreachableCause::Certificate => {
-                    "check --ca, BELLWETHER_CA or the context: it must be pki/ca.pem of this control plane, and the server's certificate must name the address"
+                    "check --ca, BELLWETHER_CA or the context: it must be pki/trusted.pem of this control plane (pki/ca.pem until its authority was replaced), and the server's certificate must name the address"
                 }
                 UnreachableCause::Scheme => {
                     "check the scheme: a server speaks https, and http only on the plain listener of `bellwether dev`"
