@@ -1,7 +1,7 @@
 //! Connection contexts: servers, CA and credentials. Flags and environment win over the contexts file.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
@@ -14,6 +14,9 @@ use crate::exit::{Exit, Failure, LocalFault};
 use crate::near::{improved, nearest};
 use crate::server_addresses::ServerAddresses;
 use crate::show::{Show, currency};
+
+/// Largest file of a token, of certificates or of policies, in bytes: far more than any has.
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// The connection of a command, and how it prints.
 #[derive(Debug, Clone)]
@@ -132,7 +135,7 @@ pub(crate) fn path(global: &Global) -> Option<PathBuf> {
 /// The contexts file; an absent one is empty.
 pub(crate) fn load(global: &Global) -> Result<File, Failure> {
     let Some(path) = path(global) else { return Ok(File::default()) };
-    match std::fs::read_to_string(&path) {
+    match std::fs::File::open(&path).and_then(limited) {
         Ok(text) => toml::from_str(&text).map_err(|error| {
             Failure::usage(format!("read {}: {}", path.display(), improved(&error.to_string())))
         }),
@@ -165,14 +168,26 @@ pub(crate) fn save(global: &Global, file: &File) -> Result<(), Failure> {
     write().map_err(|error| Failure::local(LocalFault::Output, format!("write {}: {error}", path.display())))
 }
 
-/// Reads a file given by a flag; `-` is stdin.
+/// Reads a file given by a flag, which is not empty; `-` is stdin.
 pub(crate) fn read(path: &std::path::Path, what: &str) -> Result<String, Failure> {
     let text = if path.as_os_str() == "-" {
-        std::io::read_to_string(std::io::stdin())
+        limited(std::io::stdin())
     } else {
-        std::fs::read_to_string(path)
+        std::fs::File::open(path).and_then(limited)
     };
-    text.map_err(|error| {
-        Failure::local(LocalFault::Input, format!("read {what} from {}: {error}", path.display()))
-    })
+    let refused = |reason: &dyn std::fmt::Display| {
+        Failure::local(LocalFault::Input, format!("read {what} from {}: {reason}", path.display()))
+    };
+    let text = text.map_err(|error| refused(&error))?;
+    if text.trim().is_empty() { Err(refused(&"it is empty")) } else { Ok(text) }
+}
+
+/// The whole text of a file that is small, such as one with a token.
+pub(crate) fn limited(file: impl Read) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_FILE_BYTES) {
+        return Err(std::io::Error::other(format!("it is larger than {MAX_FILE_BYTES} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|_| std::io::Error::other("it is not text in UTF-8"))
 }

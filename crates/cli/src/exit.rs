@@ -323,8 +323,13 @@ pub(crate) fn code(ended: CommandResult) -> ExitCode {
 
 /// A command line that does not parse, or asked for help; with a hint if there is one.
 pub(crate) fn usage(error: &clap::Error, hint: Option<String>) -> ExitCode {
-    // With stderr or stdout closed nobody reads the message.
-    drop(error.print());
+    let said = error.render().to_string();
+    if error.use_stderr() && visible::message(&said) != said {
+        say(said.trim_end());
+    } else {
+        // With stderr or stdout closed nobody reads the message.
+        drop(error.print());
+    }
     if let Some(hint) = hint {
         say(&format!("hint: {hint}"));
     }
@@ -333,7 +338,7 @@ pub(crate) fn usage(error: &clap::Error, hint: Option<String>) -> ExitCode {
 
 fn say(line: &str) {
     // With stderr closed nobody reads the message.
-    drop(writeln!(std::io::stderr(), "{}", visible::text(line)));
+    drop(writeln!(std::io::stderr(), "{}", visible::message(line)));
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use bellwether_api::v1::policy::Policy as Shape;
 use bellwether_core::records::policy::Policy;
 use serde_json::{Map, Value};
 
+use crate::context::limited;
 use crate::exit::Failure;
 
 /// Most policies of one comparison: a plot of more cannot be read.
@@ -51,7 +52,7 @@ pub(crate) fn all(given: &[NamedPolicy], files: &[impl AsRef<Path>]) -> Result<V
     let mut all = given.to_vec();
     for path in files {
         let path = path.as_ref();
-        let found = std::fs::read_to_string(path).map_err(|error| error.to_string());
+        let found = std::fs::File::open(path).and_then(limited).map_err(|error| error.to_string());
         let read = found.and_then(|text| in_file(path, &text)).map_err(|reason| {
             Failure::usage(format!("use --policy-file {}: {reason}", path.display()))
                 .hint("a policy in TOML is lines like: batch = \"5%\"; several are sections like: [careful]")
