@@ -41,6 +41,7 @@ mod story_clusters;
 mod story_conditions;
 mod story_cut_off;
 mod story_databases;
+mod story_descriptors;
 mod story_doctor;
 mod story_ensemble_adopted;
 mod story_ensemble_foundation;
