@@ -103,4 +103,5 @@ mod story_task_lists;
 mod story_templates;
 mod story_undo;
 mod story_workflows;
+mod strange_input;
 mod written;
