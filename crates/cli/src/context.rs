@@ -1,7 +1,7 @@
 //! Connection contexts: servers, CA and credentials. Flags and environment win over the contexts file.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
@@ -14,9 +14,7 @@ use crate::exit::{Exit, Failure, LocalFault};
 use crate::near::{improved, nearest};
 use crate::server_addresses::ServerAddresses;
 use crate::show::{Show, currency};
-
-/// Largest file of a token, of certificates or of policies, in bytes: far more than any has.
-const MAX_FILE_BYTES: u64 = 1 << 20;
+use crate::small_file::limited;
 
 /// The connection of a command, and how it prints.
 #[derive(Debug, Clone)]
@@ -180,14 +178,4 @@ pub(crate) fn read(path: &std::path::Path, what: &str) -> Result<String, Failure
     };
     let text = text.map_err(|error| refused(&error))?;
     if text.trim().is_empty() { Err(refused(&"it is empty")) } else { Ok(text) }
-}
-
-/// The whole text of a file that is small, such as one with a token.
-pub(crate) fn limited(file: impl Read) -> std::io::Result<String> {
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-    if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_FILE_BYTES) {
-        return Err(std::io::Error::other(format!("it is larger than {MAX_FILE_BYTES} bytes")));
-    }
-    String::from_utf8(bytes).map_err(|_| std::io::Error::other("it is not text in UTF-8"))
 }

@@ -14,6 +14,7 @@ mod parent;
 mod server_addresses;
 mod show;
 mod simulation;
+mod small_file;
 mod telemetry;
 
 use std::process::ExitCode;

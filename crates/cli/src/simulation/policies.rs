@@ -7,8 +7,8 @@ use bellwether_api::v1::policy::Policy as Shape;
 use bellwether_core::records::policy::Policy;
 use serde_json::{Map, Value};
 
-use crate::context::limited;
 use crate::exit::Failure;
+use crate::small_file::limited;
 
 /// Most policies of one comparison: a plot of more cannot be read.
 const MAX_POLICIES: usize = 12;

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::HttpBody;
-use axum::extract::rejection::RawPathParamsRejection;
-use axum::extract::{FromRequestParts, RawPathParams, Request, State};
+use axum::extract::{FromRequestParts, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use bellwether_api::paths;
@@ -24,7 +23,7 @@ use super::audit::{self, AuditedRoute};
 use super::consistency::{self, Consistency};
 use super::credential::{credential, token, too_many};
 use super::currency;
-use super::input::unreadable_path;
+use super::input::PathParams;
 use super::listen::Peer;
 use super::node_certificate::{has_expired, is_of_retired, is_of_trusted, node};
 use super::problem::{FORBIDDEN_HINT, Failure};
@@ -102,21 +101,15 @@ impl<S: Send + Sync> FromRequestParts<S> for Authenticated {
 /// request, and the request is boxed, since a future reserves space for everything it ever holds.
 pub(crate) fn guard(
     State((app, path, need, accepted)): State<(AppState, &'static str, RequiredAccess, Accepted)>,
-    params: Result<RawPathParams, RawPathParamsRejection>,
+    PathParams(params): PathParams,
     request: Request,
     next: Next,
 ) -> impl Future<Output = Response> + Send {
-    let read = params.map(|params| {
-        let param =
-            |wanted: &str| params.iter().find(|(key, _)| *key == wanted).map(|(_, text)| text.to_owned());
-        (param("node").and_then(|name| NodeName::parse(&name).ok()), object(need, path, param))
-    });
+    let param = |wanted: &str| params.iter().find(|(key, _)| *key == wanted).map(|(_, text)| text.to_owned());
+    let named = param("node").and_then(|name| NodeName::parse(&name).ok());
+    let (name, namespace) = object(need, path, param);
     let mut request = Box::new(request);
     async move {
-        let (named, (name, namespace)) = match read {
-            Ok(read) => read,
-            Err(error) => return unreadable_path(&error).into_response(),
-        };
         let route = AuditedRoute { path, need, object: (name.as_deref(), namespace.as_deref()) };
         let (identity, place) = match enter(&app, &mut request, (route, named), accepted.largest_body).await {
             Ok(entered) => entered,

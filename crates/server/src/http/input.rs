@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::response::{IntoResponse, Response};
 use bellwether_api::number::{inexact, kept_as_text};
@@ -170,15 +169,21 @@ where
     T: std::str::FromStr,
     T::Err: std::fmt::Display,
 {
-    let all = RawPathParams::from_request_parts(parts, app).await.map_err(|error| unreadable_path(&error))?;
+    let PathParams(all) = PathParams::from_request_parts(parts, app).await?;
     let text = all.iter().find(|(name, _)| *name == key).map(|(_, text)| text.to_owned());
     let place = if key == "ns" { "namespace" } else { key };
     Ok(read(place, &text.unwrap_or_default())?)
 }
 
-/// A path that is no UTF-8.
-pub(crate) fn unreadable_path(error: &RawPathParamsRejection) -> Failure {
-    Failure::new(Code::Invalid, format!("cannot read the path: {error}"))
+/// The parameters of a path, which is refused unless it is UTF-8.
+pub(crate) struct PathParams(pub(crate) RawPathParams);
+
+impl<S: Send + Sync> FromRequestParts<S> for PathParams {
+    type Rejection = Failure;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let read = RawPathParams::from_request_parts(parts, state).await;
+        read.map(Self).map_err(|error| Failure::new(Code::Invalid, format!("cannot read the path: {error}")))
+    }
 }
 
 /// The header `If-Match`: the revision that the object must have, in quotes, as an `ETag` has it; none if it is absent.
