@@ -9,6 +9,7 @@ mod catalogue;
 mod check;
 mod check_store;
 pub mod config;
+mod descriptors;
 mod discovery;
 mod disk;
 mod ensemble;

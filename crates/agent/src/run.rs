@@ -18,6 +18,7 @@ use crate::apply::former_work;
 use crate::apply::log_store;
 use crate::check_store::{CheckOwner, CheckStore};
 use crate::config::Config;
+use crate::descriptors;
 use crate::discovery::{self, Discovery, DiscoveryContext};
 use crate::disk;
 use crate::ensemble::{self, EnsembleParts};
@@ -71,6 +72,7 @@ pub fn run_from(
     clock: Clock,
     tasks: &Tasks,
 ) -> BoxFuture<'_, Result<(), RunError>> {
+    descriptors::close_inherited_on_exec();
     Box::pin(run_here(source, config, clock, tasks))
 }
 

@@ -52,13 +52,27 @@ fn plain(reason: &str) -> String {
         "provided string was not `true` or `false`" => return "write true or false".to_owned(),
         _ => {}
     }
-    let wide = |kind: &&&str| reason.contains(&format!(", expected {kind}"));
-    let kinds = ["u8", "u16", "u32", "u64", "usize", "i32", "i64"];
-    let plain = match kinds.iter().find(wide) {
-        Some(kind) => reason.replace(&format!(", expected {kind}"), ", expected a whole number"),
-        None => reason.to_owned(),
+    // The type stands last: a value that was sent stands before it, and may say anything.
+    let plain = reason.rsplit_once(", expected ").and_then(|(before, rest)| {
+        let (kind, position) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
+        Some(format!("{before}, expected {}{position}", whole_number(kind)?))
+    });
+    plain.unwrap_or_else(|| reason.to_owned()).replace("unknown variant `", "unknown value `")
+}
+
+/// The values of an integer type of Rust, in words; `None` for another type.
+#[must_use]
+pub fn whole_number(kind: &str) -> Option<String> {
+    let (least, most) = match kind {
+        "u8" => (0, u64::from(u8::MAX)),
+        "u16" => (0, u64::from(u16::MAX)),
+        "u32" => (0, u64::from(u32::MAX)),
+        "u64" | "usize" => (0, u64::MAX),
+        "i32" => (i64::from(i32::MIN), u64::from(i32::MAX.unsigned_abs())),
+        "i64" => (i64::MIN, i64::MAX.unsigned_abs()),
+        _ => return None,
     };
-    plain.replace("unknown variant `", "unknown value `")
+    Some(format!("a whole number from {least} to {most}"))
 }
 
 /// Reads a shape from an object only: serde also takes a list of a struct's fields, so that `[]` would mean every default.
@@ -240,6 +254,22 @@ pub(crate) const fn is_zero(number: &u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_out_of_range_is_answered_with_the_range() {
+        let said = |error: serde_json::Error| ShapeError::at("port", error).to_string();
+        let port = serde_json::from_value::<u16>(serde_json::json!(70_000)).unwrap_err();
+        assert_eq!(
+            said(port),
+            "port: invalid value: integer `70000`, expected a whole number from 0 to 65535"
+        );
+        let negative = serde_json::from_value::<u64>(serde_json::json!(-1)).unwrap_err();
+        assert!(said(negative).ends_with("expected a whole number from 0 to 18446744073709551615"));
+        let placed = serde_json::from_str::<u8>("300").unwrap_err();
+        assert!(said(placed).ends_with("expected a whole number from 0 to 255 at line 1 column 3"));
+        let text = serde_json::from_value::<i32>(serde_json::json!("a, expected u8")).unwrap_err();
+        assert!(said(text).ends_with(" u8\", expected a whole number from -2147483648 to 2147483647"));
+    }
 
     #[test]
     fn a_description_is_one_line_without_control_characters() {

@@ -1,5 +1,7 @@
 //! What a deserializer says of a value of another type, in the words of people who write files, not of Rust.
 
+use bellwether_api::shape::whole_number;
+
 /// Most characters that are shown of a value: longer ones are named by their type alone.
 const SHOWN: usize = 40;
 
@@ -60,10 +62,8 @@ fn wanted(expected: &str) -> String {
         ("a", "map") | ("an", "object") => "a mapping".to_owned(),
         ("a", "sequence") => "a list".to_owned(),
         ("a", "boolean") => "true or false".to_owned(),
-        ("u8" | "u16" | "u32" | "u64" | "u128" | "usize", "") => "a whole number of at least 0".to_owned(),
-        ("i8" | "i16" | "i32" | "i64" | "i128" | "isize", "") => "a whole number".to_owned(),
         ("f32" | "f64", "") => "a number".to_owned(),
-        (_, _) => expected.to_owned(),
+        (kind, _) => whole_number(kind).unwrap_or_else(|| expected.to_owned()),
     }
 }
 
@@ -95,15 +95,15 @@ mod tests {
             ),
             (
                 "capacity: invalid type: string \"a \\\"b\\\", expected u8\", expected u32".to_owned(),
-                "capacity: it is the string \"a \\\"b\\\", expected u8\", and not a whole number of at least 0",
+                "capacity: it is the string \"a \\\"b\\\", expected u8\", and not a whole number from 0 to 4294967295",
             ),
             (
                 "invalid value: integer `-1`, expected u32 at line 3 column 2".to_owned(),
-                "it is the number -1, and not a whole number of at least 0 at line 3 column 2",
+                "it is the number -1, and not a whole number from 0 to 4294967295 at line 3 column 2",
             ),
             (
                 "a: invalid type: floating point `1.5`, expected i64".to_owned(),
-                "a: it is the number 1.5, and not a whole number",
+                "a: it is the number 1.5, and not a whole number from -9223372036854775808 to 9223372036854775807",
             ),
             ("invalid type: map, expected a sequence".to_owned(), "it is a mapping, and not a list"),
             (

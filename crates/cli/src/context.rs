@@ -14,6 +14,7 @@ use crate::exit::{Exit, Failure, LocalFault};
 use crate::near::{improved, nearest};
 use crate::server_addresses::ServerAddresses;
 use crate::show::{Show, currency};
+use crate::small_file::limited;
 
 /// The connection of a command, and how it prints.
 #[derive(Debug, Clone)]
@@ -132,7 +133,7 @@ pub(crate) fn path(global: &Global) -> Option<PathBuf> {
 /// The contexts file; an absent one is empty.
 pub(crate) fn load(global: &Global) -> Result<File, Failure> {
     let Some(path) = path(global) else { return Ok(File::default()) };
-    match std::fs::read_to_string(&path) {
+    match std::fs::File::open(&path).and_then(limited) {
         Ok(text) => toml::from_str(&text).map_err(|error| {
             Failure::usage(format!("read {}: {}", path.display(), improved(&error.to_string())))
         }),
@@ -165,14 +166,16 @@ pub(crate) fn save(global: &Global, file: &File) -> Result<(), Failure> {
     write().map_err(|error| Failure::local(LocalFault::Output, format!("write {}: {error}", path.display())))
 }
 
-/// Reads a file given by a flag; `-` is stdin.
+/// Reads a file given by a flag, which is not empty; `-` is stdin.
 pub(crate) fn read(path: &std::path::Path, what: &str) -> Result<String, Failure> {
     let text = if path.as_os_str() == "-" {
-        std::io::read_to_string(std::io::stdin())
+        limited(std::io::stdin())
     } else {
-        std::fs::read_to_string(path)
+        std::fs::File::open(path).and_then(limited)
     };
-    text.map_err(|error| {
-        Failure::local(LocalFault::Input, format!("read {what} from {}: {error}", path.display()))
-    })
+    let refused = |reason: &dyn std::fmt::Display| {
+        Failure::local(LocalFault::Input, format!("read {what} from {}: {reason}", path.display()))
+    };
+    let text = text.map_err(|error| refused(&error))?;
+    if text.trim().is_empty() { Err(refused(&"it is empty")) } else { Ok(text) }
 }

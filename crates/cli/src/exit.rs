@@ -245,6 +245,10 @@ pub(crate) fn bare(message: &str) -> &str {
 /// What a command answers.
 pub(crate) type CommandResult = Result<Exit, Failure>;
 
+/// What has the certificates of a control plane.
+pub(crate) const CA_FILE: &str =
+    "pki/trusted.pem of the server's data directory (pki/ca.pem until the authority was replaced)";
+
 /// The hint for a change whose answer was lost.
 const LOST: &str = "look whether it was made before repeating it";
 
@@ -260,7 +264,7 @@ impl From<CallError> for Failure {
             CallError::Unreachable { cause, .. } | CallError::NoneReachable { cause, .. } => Self::new(Exit::Unavailable, what).hint(match cause {
                 UnreachableCause::Clock => "check the clock of this machine: date -u",
                 UnreachableCause::Certificate => {
-                    "check --ca, BELLWETHER_CA or the context: it must be pki/ca.pem of this control plane, and the server's certificate must name the address"
+                    "check --ca, BELLWETHER_CA or the context: it must be pki/trusted.pem of this control plane (pki/ca.pem until its authority was replaced), and the server's certificate must name the address"
                 }
                 UnreachableCause::Scheme => {
                     "check the scheme: a server speaks https, and http only on the plain listener of `bellwether dev`"
@@ -319,8 +323,13 @@ pub(crate) fn code(ended: CommandResult) -> ExitCode {
 
 /// A command line that does not parse, or asked for help; with a hint if there is one.
 pub(crate) fn usage(error: &clap::Error, hint: Option<String>) -> ExitCode {
-    // With stderr or stdout closed nobody reads the message.
-    drop(error.print());
+    let said = error.render().to_string();
+    if error.use_stderr() && visible::message(&said) != said {
+        say(said.trim_end());
+    } else {
+        // With stderr or stdout closed nobody reads the message.
+        drop(error.print());
+    }
     if let Some(hint) = hint {
         say(&format!("hint: {hint}"));
     }
@@ -329,7 +338,7 @@ pub(crate) fn usage(error: &clap::Error, hint: Option<String>) -> ExitCode {
 
 fn say(line: &str) {
     // With stderr closed nobody reads the message.
-    drop(writeln!(std::io::stderr(), "{}", visible::text(line)));
+    drop(writeln!(std::io::stderr(), "{}", visible::message(line)));
 }
 
 #[cfg(test)]

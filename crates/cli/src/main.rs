@@ -14,6 +14,7 @@ mod parent;
 mod server_addresses;
 mod show;
 mod simulation;
+mod small_file;
 mod telemetry;
 
 use std::process::ExitCode;
@@ -58,7 +59,9 @@ fn main() -> ExitCode {
         }
         Err(error) => return exit::usage(&error, args::commands_meant(&error)),
     };
-    telemetry::start(&args);
+    if let Err(failure) = telemetry::start(&args) {
+        return exit::code(Err(failure));
+    }
     #[cfg(feature = "failpoints")]
     if let Err(error) = bellwether_rt::fail::arm(&args::fail_points_in_environment()) {
         return exit::code(Err(Failure::usage(error.to_string())));

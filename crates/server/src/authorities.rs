@@ -30,7 +30,8 @@ pub enum AuthoritiesError {
 }
 
 /// The file with the certificates of the authorities that were trusted when this server ran last.
-pub(crate) fn trusted_file(data_dir: &Path) -> PathBuf {
+#[must_use]
+pub fn trusted_file(data_dir: &Path) -> PathBuf {
     let several = data_dir.join(TRUSTED_FILE);
     if several.exists() { several } else { data_dir.join("pki/ca.pem") }
 }

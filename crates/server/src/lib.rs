@@ -3,7 +3,7 @@
 //! Start reading at [`run`], which builds a server; then [`transactor`] (operations), [`reconcile`] (deciders), [`http`].
 
 pub mod audit;
-mod authorities;
+pub mod authorities;
 mod authority_place;
 pub mod check;
 pub mod config;

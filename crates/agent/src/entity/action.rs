@@ -5,10 +5,10 @@ use bellwether_core::local::action::{ActionStep, next};
 use bellwether_core::local::memory::{ApplyProgress, StepOutcome};
 use bellwether_core::local::plan::IdleReason;
 use bellwether_core::records::evidence::Evidence;
-use bellwether_core::records::report::RunningStep;
 use bellwether_core::words::name::ActionName;
 use bellwether_core::words::version::Version;
 
+use super::describe::running_step;
 use super::rest::NextStep;
 use super::task::EntityTask;
 use crate::apply::exec::{CommandExit, run};
@@ -65,7 +65,7 @@ impl EntityTask {
         }
         tracing::info!(entity = %self.name, %version, action = %name, "runs");
         let command = action.command.argv.join(" ");
-        self.running_step = Some(RunningStep::new("action", &command, self.now(), action.timeout));
+        self.running_step = Some(running_step("action", command, (self.now(), action.timeout)));
         self.report(&AgentActivity::Step(ApplyProgress::Dynamic));
         self.recent.clear();
         let (facts, mut log) = (self.facts(version, run_name.clone()), self.log());

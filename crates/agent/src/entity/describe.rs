@@ -2,8 +2,10 @@
 
 use bellwether_core::local::memory::ApplyProgress;
 use bellwether_core::records::report::RunningStep;
+use bellwether_core::words::time::{Span, Timestamp};
 
 use super::task::EntityTask;
+use crate::apply::hidden::hide;
 use crate::config::recipe::{Recipe, RecipeKind, Runner};
 
 impl EntityTask {
@@ -14,9 +16,14 @@ impl EntityTask {
             return;
         }
         let (part, command) = step(recipe, aim);
-        let describe = || RunningStep::new(part, &command, self.now(), recipe.timeout);
-        self.running_step = (!command.is_empty()).then(describe);
+        let now = self.now();
+        self.running_step = (!command.is_empty()).then(|| running_step(part, command, (now, recipe.timeout)));
     }
+}
+
+/// A step as it is reported. Its command line may have secrets in it, which are hidden before it is shortened.
+pub(super) fn running_step(part: &str, command: String, (since, limit): (Timestamp, Span)) -> RunningStep {
+    RunningStep::new(part, &hide(command), since, limit)
 }
 
 /// The name of the part that leads to `aim`, and its commands.
@@ -53,4 +60,23 @@ fn lines(runners: &[Runner]) -> Vec<String> {
         Runner::Directory(directory) => directory.path.display().to_string(),
     };
     runners.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_core::records::report::MAX_STEP_COMMAND;
+    use serde_json::json;
+
+    use super::*;
+    use crate::apply::hidden;
+
+    #[test]
+    fn a_secret_in_the_command_line_of_a_step_is_not_reported() {
+        hidden::remember([json!("described-hunter2")].iter());
+        let limits = (Timestamp::from_millis(1), Span::from_secs(2));
+        let step = |command: String| running_step("static", command, limits).command;
+        assert_eq!(step("sh -c echo pw=described-hunter2".to_owned()), "sh -c echo pw=***");
+        let cut = step(format!("{} described-hunter2", "x".repeat(MAX_STEP_COMMAND - 10)));
+        assert!(cut.ends_with("x ***"), "{cut}");
+    }
 }

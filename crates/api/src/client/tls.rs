@@ -138,7 +138,7 @@ impl ServerCertVerifier for FingerprintVerifier {
         let known = intermediates.iter().find(|ca| fingerprint(ca) == self.fingerprint);
         let Some(ca) = known else {
             return Err(Error::General(
-                "the server's CA is not the one in the join token; the connection may be intercepted"
+                "the server's CA is not the one in the join token: the authority was replaced since (make a new join token), or the connection is intercepted"
                     .to_owned(),
             ));
         };

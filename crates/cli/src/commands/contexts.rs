@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::args::{ContextVerb, Global};
 use crate::confirm::confirm;
 use crate::context::{Entry, File, load, read, save};
-use crate::exit::{CommandResult, Exit, Failure};
+use crate::exit::{CA_FILE, CommandResult, Exit, Failure};
 use crate::server_addresses::ServerAddresses;
 use crate::show::{Show, table};
 
@@ -42,7 +42,7 @@ pub(super) async fn run(global: &Global, verb: ContextVerb) -> CommandResult {
             if global.ca.is_none() && server.each().any(|address| address.starts_with("https://")) {
                 let what =
                     format!("set context {name} without --ca: an https server needs its CA certificate");
-                return Err(Failure::usage(what).hint("copy pki/ca.pem from the server's data directory"));
+                return Err(Failure::usage(what).hint(format!("copy {CA_FILE}")));
             }
             let token = read(&token_file, "the token")?.trim().to_owned();
             let ca = global.ca.as_ref().map(|path| read(path, "the CA certificate")).transpose()?;

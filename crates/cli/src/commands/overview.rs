@@ -2,7 +2,9 @@
 
 use bellwether_api::v1::freeze::{FreezeKind, FreezeView};
 use bellwether_api::v1::node::PresenceState;
-use bellwether_api::v1::overview::{ConditionOverview, ImpairedEnsemble, Overview, StuckSink};
+use bellwether_api::v1::overview::{
+    ConditionOverview, EntityOverview, ImpairedEnsemble, Overview, StuckSink,
+};
 use bellwether_api::v1::server::StoreStatus;
 use bellwether_core::words::plural::Plural;
 
@@ -66,9 +68,10 @@ pub(super) async fn status(context: &Context) -> CommandResult {
             if entity.known_bad > 1 {
                 bad.push_str(&format!(" and {} more", entity.known_bad - 1));
             }
+            let reason = brief(entity, &overview.entities);
             let state = match entity.late_failures {
-                0 => entity.reason.clone(),
-                late => format!("{}; {} in the last 10m", entity.reason, Plural(late, "late failure")),
+                0 => reason,
+                late => format!("{reason}; {} in the last 10m", Plural(late, "late failure")),
             };
             vec![entity.name.clone(), entity.targets.to_string(), version, good, bad, state]
         });
@@ -77,6 +80,19 @@ pub(super) async fn status(context: &Context) -> CommandResult {
         lines.join("\n")
     })?;
     Ok(Exit::Yes)
+}
+
+/// Reasons longer than this, in characters, are shown once: a pause of everything is the reason of each entity.
+const SHORT_REASON: usize = 60;
+
+/// The state of an entity; the name of an earlier one in place of the same long reason.
+fn brief(entity: &EntityOverview, all: &[EntityOverview]) -> String {
+    let reason = &entity.reason;
+    let first = all.iter().find(|other| other.reason == *reason).filter(|first| first.name != entity.name);
+    match first {
+        Some(first) if reason.chars().count() > SHORT_REASON => format!("as {}", first.name),
+        Some(_) | None => reason.clone(),
+    }
 }
 
 /// What is wrong with nodes that are in contact.
@@ -207,4 +223,20 @@ pub(super) async fn why(context: &Context, subject: &str) -> CommandResult {
     let why = context.client.why(&context.namespace, &canonical(subject)).await?;
     context.show.data(&why, || vec![why.subject.clone()], |_| why.lines.join("\n"))?;
     Ok(Exit::Yes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_reason_that_several_entities_share_is_shown_once() {
+        let long = format!("rollout paused by kim: {}", "all stands still ".repeat(5));
+        let made = [("a", "up to date"), ("b", long.as_str()), ("c", "up to date"), ("d", long.as_str())];
+        let all = made.map(|(name, reason)| {
+            serde_json::from_value(serde_json::json!({"name": name, "targets": 1, "reason": reason})).unwrap()
+        });
+        let shown: Vec<String> = all.iter().map(|entity| brief(entity, &all)).collect();
+        assert_eq!(shown, ["up to date", &long, "up to date", "as b"]);
+    }
 }

@@ -1,7 +1,8 @@
 //! The flags of the command line by the fields of requests that they set: people are told of what they typed.
 
 /// Fields of requests that a flag sets, with the flag. Of several, the one that was typed.
-const FLAGS: [(&str, &str); 17] = [
+const FLAGS: [(&str, &str); 18] = [
+    ("expires_in", "--expires-in"),
     ("filter", "--filter"),
     ("on", "--on"),
     ("on", "--filter"),

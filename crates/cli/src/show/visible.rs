@@ -11,6 +11,19 @@ pub(crate) fn text(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_obeyed(c) && c != '\n' && c != '\t')
 }
 
+/// A message: a text of several lines of which each word has a length that people read, whatever was typed or answered.
+pub(crate) fn message(whole: &str) -> String {
+    let words = text(whole);
+    let short = words.split_inclusive([' ', '\n']).map(|word| match word.char_indices().nth(LONGEST_WORD) {
+        None => Cow::Borrowed(word),
+        Some((end, _)) => {
+            let after = word.find([' ', '\n']).and_then(|end| word.get(end..)).unwrap_or_default();
+            Cow::Owned(format!("{}…{after}", word.get(..end).unwrap_or_default()))
+        }
+    });
+    short.collect()
+}
+
 /// A text within a line, such as a cell of a table: line breaks and tabs become `\n` and `\t` too.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
     escaped(text, is_obeyed)
@@ -36,6 +49,9 @@ pub(crate) fn coloured(whole: &str) -> String {
     }
     out
 }
+
+/// Most characters of a word in a message: names have at most 253, and a path has a few of them.
+const LONGEST_WORD: usize = 600;
 
 fn escaped(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.contains(&is_hidden) {
@@ -67,6 +83,16 @@ mod tests {
     fn what_a_terminal_would_obey_is_shown() {
         assert_eq!(text("a\nb\tü \x1b]2;x\x07\u{9b}1m\r"), "a\nb\tü \\u{1b}]2;x\\u{7}\\u{9b}1m\\u{d}");
         assert_eq!(line("nobody\nFORGED\t\u{202e}"), "nobody\\nFORGED\\t\\u{202e}");
+    }
+
+    #[test]
+    fn a_word_that_nobody_reads_is_cut_in_a_message() {
+        let long = "ä".repeat(100_000);
+        assert_eq!(
+            message(&format!("no {long}\nand \u{202e}.\n")),
+            format!("no {}…\nand \\u{{202e}}.\n", "ä".repeat(600))
+        );
+        assert_eq!(message("a b\n  hint: c "), "a b\n  hint: c ");
     }
 
     #[test]

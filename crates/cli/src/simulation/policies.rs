@@ -8,6 +8,7 @@ use bellwether_core::records::policy::Policy;
 use serde_json::{Map, Value};
 
 use crate::exit::Failure;
+use crate::small_file::limited;
 
 /// Most policies of one comparison: a plot of more cannot be read.
 const MAX_POLICIES: usize = 12;
@@ -51,7 +52,7 @@ pub(crate) fn all(given: &[NamedPolicy], files: &[impl AsRef<Path>]) -> Result<V
     let mut all = given.to_vec();
     for path in files {
         let path = path.as_ref();
-        let found = std::fs::read_to_string(path).map_err(|error| error.to_string());
+        let found = std::fs::File::open(path).and_then(limited).map_err(|error| error.to_string());
         let read = found.and_then(|text| in_file(path, &text)).map_err(|reason| {
             Failure::usage(format!("use --policy-file {}: {reason}", path.display()))
                 .hint("a policy in TOML is lines like: batch = \"5%\"; several are sections like: [careful]")

@@ -104,6 +104,30 @@ async fn an_authority_is_replaced_while_nodes_run_and_everybody_goes_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_trusts_the_authority_before_is_told_which_file_has_the_present_one() {
+    let place = Setup::new().await;
+    set_context(&place);
+    let token = done(&place, &["join-token", "create", "--node", "web-1"]);
+    done(&place, &["server", "ca", "rotate"]);
+    done(&place, &["server", "ca", "activate"]);
+    wait_for("the server presents the next one", async || code(&in_context(&place, &["status"])) == 69).await;
+    for args in [&["status"][..], &["context", "refresh"]] {
+        let refused = text(&in_context(&place, args).stderr);
+        assert!(refused.contains("UnknownIssuer") && refused.contains("pki/trusted.pem"), "{refused}");
+    }
+    let config = place.path("server.toml");
+    let looked = in_context(&place, &["doctor", "--server-config", &config]);
+    let found = text(&looked.stdout);
+    assert!(found.contains("ok       server/port") && found.contains("pki/trusted.pem"), "{found}");
+    let (url, data, file) = (place.url(), place.path("data"), place.path("join-token"));
+    std::fs::write(&file, token).unwrap();
+    let join =
+        ["agent", "join", "--server", &url, "--token-file", &file, "--name", "web-1", "--data-dir", &data];
+    let refused = text(&place.run(&join).stderr);
+    assert!(refused.contains("make a new join token"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_was_away_while_its_authority_was_replaced_is_told_to_join_again() {
     let mut place = Setup::new().await;
     place.start_agent("web-1", "");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::HttpBody;
-use axum::extract::{FromRequestParts, RawPathParams, Request, State};
+use axum::extract::{FromRequestParts, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use bellwether_api::paths;
@@ -23,6 +23,7 @@ use super::audit::{self, AuditedRoute};
 use super::consistency::{self, Consistency};
 use super::credential::{credential, token, too_many};
 use super::currency;
+use super::input::PathParams;
 use super::listen::Peer;
 use super::node_certificate::{has_expired, is_of_retired, is_of_trusted, node};
 use super::problem::{FORBIDDEN_HINT, Failure};
@@ -100,7 +101,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Authenticated {
 /// request, and the request is boxed, since a future reserves space for everything it ever holds.
 pub(crate) fn guard(
     State((app, path, need, accepted)): State<(AppState, &'static str, RequiredAccess, Accepted)>,
-    params: RawPathParams,
+    PathParams(params): PathParams,
     request: Request,
     next: Next,
 ) -> impl Future<Output = Response> + Send {

@@ -1,6 +1,8 @@
 //! Reading request bodies up to a limit and within a deadline. The rest of one above it is read and dropped, within bounds, before the answer: many clients
 //! read nothing until they have sent everything, and a connection or stream that is closed before that loses them the answer.
 
+use std::error::Error;
+use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -75,9 +77,19 @@ async fn next(body: &mut Body) -> Result<Option<Bytes>, Failure> {
                     return Ok(Some(part));
                 }
             }
-            Err(_) => return Err(Failure::new(Code::Timeout, "cannot read the body: it broke off")),
+            Err(error) => return Err(broken(&error)),
         }
     }
+}
+
+/// A body that is not whole: because of how it is encoded, which is so every time, or because the rest did not arrive.
+fn broken(error: &axum::Error) -> Failure {
+    let mut causes = std::iter::successors(error.source(), |&cause| cause.source());
+    let cause = causes.find_map(|cause| cause.downcast_ref::<io::Error>());
+    if cause.is_some_and(|cause| matches!(cause.kind(), ErrorKind::InvalidInput | ErrorKind::InvalidData)) {
+        return Failure::new(Code::Invalid, "cannot read the body: its chunks are malformed");
+    }
+    Failure::new(Code::Timeout, "cannot read the body: it broke off")
 }
 
 /// Reads and drops the rest of a body that is refused.

@@ -169,12 +169,21 @@ where
     T: std::str::FromStr,
     T::Err: std::fmt::Display,
 {
-    let all = RawPathParams::from_request_parts(parts, app)
-        .await
-        .map_err(|error| Failure::new(Code::Invalid, format!("cannot read the path: {error}")))?;
+    let PathParams(all) = PathParams::from_request_parts(parts, app).await?;
     let text = all.iter().find(|(name, _)| *name == key).map(|(_, text)| text.to_owned());
     let place = if key == "ns" { "namespace" } else { key };
     Ok(read(place, &text.unwrap_or_default())?)
+}
+
+/// The parameters of a path, which is refused unless it is UTF-8.
+pub(crate) struct PathParams(pub(crate) RawPathParams);
+
+impl<S: Send + Sync> FromRequestParts<S> for PathParams {
+    type Rejection = Failure;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let read = RawPathParams::from_request_parts(parts, state).await;
+        read.map(Self).map_err(|error| Failure::new(Code::Invalid, format!("cannot read the path: {error}")))
+    }
 }
 
 /// The header `If-Match`: the revision that the object must have, in quotes, as an `ETag` has it; none if it is absent.

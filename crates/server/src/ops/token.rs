@@ -15,12 +15,13 @@ use bellwether_core::words::time::Span;
 use bellwether_core::world::World;
 
 use super::grant::{Grantor, access_namespace, grantable};
-use super::server_join::SERVER_ACTOR;
 use super::{OpError, admins, event};
-use crate::job_rights::JOB_ACTOR;
 use crate::pki::Pki;
 use crate::transactor::Transactor;
 use crate::{rights, secret};
+
+/// Longest lifetime of a token that expires: whoever names one forgets it over a longer time.
+const LONGEST_LIFE: Span = Span::from_secs(365 * 86_400);
 
 /// Longest lifetime of a join token.
 const JOIN_TOKEN_LIFE: Span = Span::from_secs(3_600);
@@ -35,17 +36,11 @@ pub async fn create(
     request: &NewToken,
 ) -> Result<Secret, OpError> {
     let name: Actor = read("name", &request.name)?;
-    if name.as_str() == "bellwether"
-        || name.as_str().starts_with("node/")
-        || name.as_str().starts_with(SERVER_ACTOR)
-        || name.as_str().starts_with(JOB_ACTOR)
-    {
-        return Err(ShapeError::at("name", "the name is reserved").into());
-    }
+    refuse_name(name.as_str())?;
     let (roles, only_in) = (role_names(&request.roles)?, only_in(request.only_in.as_deref())?);
     let life: Option<Span> = read_some("expires_in", request.expires_in.as_deref())?;
-    if life == Some(Span::ZERO) {
-        return Err(ShapeError::at("expires_in", "must be over 0s").into());
+    if life.is_some_and(|life| life == Span::ZERO || life > LONGEST_LIFE) {
+        return Err(ShapeError::at("expires_in", "must be over 0s and at most 365d").into());
     }
     let secret = secret::new_token()?;
     let secret_hash = secret::hash(secret.expose().as_bytes());
@@ -79,6 +74,17 @@ pub async fn create(
         })
         .await?;
     Ok(secret)
+}
+
+/// Refuses names of new tokens that are those of other callers, whose names have a slash, or are no name within a path.
+fn refuse_name(name: &str) -> Result<(), ShapeError> {
+    if name == "bellwether" {
+        return Err(ShapeError::at("name", "the name is reserved"));
+    }
+    if name.contains('/') || matches!(name, "." | "..") {
+        return Err(ShapeError::at("name", "must not contain '/', nor be '.' or '..'"));
+    }
+    Ok(())
 }
 
 /// Deletes a token, which stops working at once.

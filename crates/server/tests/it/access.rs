@@ -143,6 +143,12 @@ async fn tokens_are_unique_by_name_expire_and_the_last_admin_stays() {
     assert_eq!(problem(admin.create_token(&request("kim", None)).await).0, Code::Exists);
     let (code, detail) = problem(admin.create_token(&request("never", Some("0s"))).await);
     assert!(code == Code::Invalid && detail.contains("must be over 0s"), "{detail}");
+    let (code, detail) = problem(admin.create_token(&request("long", Some("99999999999d"))).await);
+    assert!(code == Code::Invalid && detail == "expires_in: must be over 0s and at most 365d", "{detail}");
+    for name in ["..", ".", "a/b", "../a", "node/web-1", "server/a", "job/a", "bellwether"] {
+        let (code, detail) = problem(admin.create_token(&request(name, None)).await);
+        assert!(code == Code::Invalid && detail.starts_with("name: "), "{name}: {detail}");
+    }
     let gone = admin.create_token(&request("brief", Some("1ms"))).await.unwrap().secret;
     let brief = installation.client(Identity::Token(Secret::new(gone)));
     assert_eq!(problem(brief.who_am_i().await).0, Code::Unauthenticated);

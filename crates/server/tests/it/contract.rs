@@ -14,12 +14,20 @@ const PYTHON: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/python/b
 
 /// Sends a request as it is, and returns the status, the head and the body of the answer.
 pub(crate) async fn raw(installation: &Installation, request: &str, body: &str) -> (u16, String, String) {
+    framed(installation, request, (&format!("Content-Length: {}", body.len()), body)).await
+}
+
+/// A request whose body is framed by this header.
+async fn framed(
+    installation: &Installation,
+    request: &str,
+    (framing, body): (&str, &str),
+) -> (u16, String, String) {
     let address = installation.server().plain_address.unwrap();
     let mut stream = TcpStream::connect(address).await.unwrap();
     let token = installation.admin_token.expose();
     let head = format!(
-        "{request} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-        body.len()
+        "{request} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {token}\r\n{framing}\r\nConnection: close\r\n\r\n"
     );
     stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
     let mut answer = String::new();
@@ -226,4 +234,23 @@ async fn no_answer_is_an_error_of_the_server_or_other_than_described() {
     let done = tokio::task::block_in_place(|| python(&args, dir.path()));
     assert!(done.status.success(), "{}", said(&done));
     assert!(said(&done).contains(" passed"), "{}", said(&done));
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_answered_with_a_problem() {
+    let installation = plain().await;
+    let refused = |(status, head, body): (u16, String, String), reason: &str| {
+        assert_eq!(status, 400, "{head}{body}");
+        assert!(head.contains("content-type: application/problem+json"), "{head}");
+        assert!(body.contains("\"invalid\"") && body.contains(reason), "{body}");
+    };
+    for path in ["/v1/namespaces/%ff%fe/nodes/x", "/v1/namespaces/default/nodes/%ff", "/v1/tokens/%ff"] {
+        let method = if path.contains("tokens") { "DELETE" } else { "GET" };
+        refused(raw(&installation, &format!("{method} {path}"), "").await, "cannot read the path");
+    }
+    let put = "PUT /v1/namespaces/default/profiles/web";
+    for chunks in ["-1\r\n", "FFFFFFFFFFFFFFFFF\r\n", "2\r\n{}}}"] {
+        let answer = framed(&installation, put, ("Transfer-Encoding: chunked", chunks)).await;
+        refused(answer, "its chunks are malformed");
+    }
 }

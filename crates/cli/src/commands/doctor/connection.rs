@@ -1,6 +1,6 @@
 //! The connection of the command line: whether the control plane answers, who the token is, and what the control plane says of itself.
 
-use bellwether_api::client::CallError;
+use bellwether_api::client::{CallError, UnreachableCause};
 use bellwether_api::v1::overview::Overview;
 use bellwether_api::v1::server::StoreCondition;
 use bellwether_rt::clock::Clock;
@@ -8,6 +8,7 @@ use bellwether_rt::clock::Clock;
 use super::finding::Finding;
 use crate::args::Global;
 use crate::context::Context;
+use crate::exit::CA_FILE;
 use crate::show::time::date;
 
 /// How far the clock of this machine may be behind that of a server, in milliseconds.
@@ -52,6 +53,11 @@ pub(super) fn unready(check: &str, error: &CallError) -> Finding {
     let next = match error {
         CallError::Problem(_) => "see its log and its store: bellwether status",
         CallError::Setup { .. } => "mend the address or the CA certificate",
+        CallError::Unreachable { cause: UnreachableCause::Certificate, .. }
+        | CallError::NoneReachable { cause: UnreachableCause::Certificate, .. } => {
+            let next = format!("give the authority of the control plane, which is in {CA_FILE}");
+            return Finding::failed(check, error.to_string(), next);
+        }
         CallError::Unreachable { .. }
         | CallError::NoneReachable { .. }
         | CallError::Timeout { .. }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bellwether_api::client::{Access, CallError, Client, Identity};
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
+use bellwether_server::authorities::trusted_file;
 use bellwether_server::config::Config;
 use bellwether_server::config::etcd::Etcd;
 use bellwether_server::pki::expires;
@@ -16,7 +17,7 @@ use super::connection::unready;
 use super::finding::{Finding, FindingState};
 use super::machine;
 
-/// When the end of the authority's certificate is near: every node has to join again after it.
+/// When the end of the authority's certificate is near: it has to be replaced before, or every node has to join again.
 const SOON: Span = Span::from_secs(180 * 86_400);
 
 /// What is found of etcd.
@@ -35,8 +36,8 @@ pub(super) async fn look(path: &Path, findings: &mut Vec<Finding>) {
     };
     findings.push(Finding::ok("server/configuration", format!("{} is valid", path.display())));
     findings.push(machine::disk("server", &config.data_dir));
-    let (ca, key) = (config.data_dir.join("pki/ca.pem"), config.data_dir.join("pki/ca.key"));
-    findings.push(machine::private("server", &key));
+    findings.push(machine::private("server", &config.data_dir.join("pki/ca.key")));
+    let ca = trusted_file(&config.data_dir);
     let ca = match std::fs::read_to_string(&ca)
         .map_err(|error| format!("cannot read {}: {error}", ca.display()))
     {
@@ -52,7 +53,7 @@ pub(super) async fn look(path: &Path, findings: &mut Vec<Finding>) {
             "server/authority",
             (now, end),
             SOON,
-            "plan another installation: every node joins it anew",
+            "replace it before: bellwether server ca rotate",
         ),
         Err(error) => {
             Finding::failed("server/authority", format!("cannot {error}"), "restore pki/ca.pem from a backup")

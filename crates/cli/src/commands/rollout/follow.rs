@@ -49,7 +49,7 @@ impl WaitLimit {
 pub(crate) async fn follow(context: &Context, entity: &str, limit: WaitLimit, after: u64) -> CommandResult {
     let drawn = context.show.terminal && !context.show.is_data();
     let mut screen = Screen::default();
-    let mut changes = Changes::default();
+    let mut changes = Changes::since(after);
     let rested = until_rest(context, entity, limit, after, async |view: &RolloutView| {
         if drawn {
             let targets = targets(context, entity).await?;

@@ -11,6 +11,8 @@ const NAMED: usize = 3;
 /// What was told of a rollout so far.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
+    /// Number of the request that is followed.
+    request: u64,
     said: String,
     /// Targets that failed, and when.
     failed: BTreeSet<(String, u64)>,
@@ -19,17 +21,34 @@ pub(super) struct Changes {
 }
 
 impl Changes {
+    /// Nothing was told yet of what this request leads to.
+    pub(super) fn since(request: u64) -> Self {
+        Self { request, ..Self::default() }
+    }
+
     /// Whether nothing of the rollout changed since it was told last, while targets are in flight: what holds them is of interest.
     pub(super) fn stands_still(&self, view: &RolloutView) -> bool {
-        self.said == view.reason && view.counts.in_flight > 0
+        self.said == view.reason && view.counts.in_flight > 0 && self.is_applied(view)
+    }
+
+    fn is_applied(&self, view: &RolloutView) -> bool {
+        view.progress.handled_request >= self.request
+    }
+
+    /// Whether the failures of this view were there before the request that is followed: they say nothing of it.
+    fn are_earlier(&self, view: &RolloutView) -> bool {
+        let is_earlier = view.rollout.as_ref().is_some_and(|rollout| rollout.request < self.request);
+        is_earlier && (self.said.is_empty() || !self.is_applied(view))
     }
 
     /// The lines about what has changed. The targets are needed only while it [stands still](Self::stands_still).
     pub(super) fn lines(&mut self, view: &RolloutView, targets: &[TargetView]) -> Vec<String> {
         let mut lines = Vec::new();
         let failures = view.rollout.iter().flat_map(|rollout| &rollout.failures);
+        let are_earlier = self.are_earlier(view);
         let new = failures.filter(|failure| self.failed.insert((failure.target.clone(), failure.at_ms)));
-        lines.extend(named(new.map(|failure| failed(view, failure))));
+        let told = new.filter(|_| !are_earlier);
+        lines.extend(named(told.map(|failure| failed(view, failure))));
         if view.reason != self.said {
             self.said.clone_from(&view.reason);
             lines.push(view.reason.clone());
@@ -100,5 +119,26 @@ mod tests {
         let many = ["web-1", "web-2", "web-3", "web-4", "web-5", "web-6"];
         let lines = changes.lines(&view("paused", &many), &[]);
         assert_eq!((lines.len(), lines[3].as_str(), lines[4].as_str()), (5, "and 2 others", "paused"));
+    }
+
+    #[test]
+    fn failures_of_the_rollout_before_are_not_told_of_a_request() {
+        let at = |handled: u64, request: u64, reason: &str, failures: &[&str]| {
+            let mut view = view(reason, failures);
+            view.progress.handled_request = handled;
+            view.rollout.as_mut().unwrap().request = request;
+            view
+        };
+        let mut changes = Changes::since(2);
+        assert_eq!(changes.lines(&at(1, 1, "v2 requested", &["web-1"]), &[]), ["v2 requested"]);
+        assert!(!changes.stands_still(&at(1, 1, "v2 requested", &["web-1"])));
+        assert_eq!(changes.lines(&at(2, 2, "in progress", &[]), &[]), ["in progress"]);
+        let own = changes.lines(&at(2, 2, "in progress", &["web-2"]), &[]);
+        assert!(own.len() == 1 && own[0].starts_with("web-2 failed"), "{own:?}");
+        // It turned the rollout before into a rollback, which can fail too.
+        let mut changes = Changes::since(2);
+        assert_eq!(changes.lines(&at(2, 1, "rolling back", &["web-1"]), &[]), ["rolling back"]);
+        let own = changes.lines(&at(2, 1, "rolling back", &["web-1", "web-2"]), &[]);
+        assert!(own.len() == 1 && own[0].starts_with("web-2 failed"), "{own:?}");
     }
 }
