@@ -68,11 +68,7 @@ pub(super) async fn status(context: &Context) -> CommandResult {
             if entity.known_bad > 1 {
                 bad.push_str(&format!(" and {} more", entity.known_bad - 1));
             }
-            let reason = brief(entity, &overview.entities);
-            let state = match entity.late_failures {
-                0 => reason,
-                late => format!("{reason}; {} in the last 10m", Plural(late, "late failure")),
-            };
+            let state = state(entity, &overview.entities);
             vec![entity.name.clone(), entity.targets.to_string(), version, good, bad, state]
         });
         let header = ["entity", "targets", "version", "known good", "known bad", "state"];
@@ -86,12 +82,16 @@ pub(super) async fn status(context: &Context) -> CommandResult {
 const SHORT_REASON: usize = 60;
 
 /// The state of an entity; the name of an earlier one in place of the same long reason.
-fn brief(entity: &EntityOverview, all: &[EntityOverview]) -> String {
+fn state(entity: &EntityOverview, all: &[EntityOverview]) -> String {
     let reason = &entity.reason;
     let first = all.iter().find(|other| other.reason == *reason).filter(|first| first.name != entity.name);
-    match first {
+    let reason = match first {
         Some(first) if reason.chars().count() > SHORT_REASON => format!("as {}", first.name),
         Some(_) | None => reason.clone(),
+    };
+    match entity.late_failures {
+        0 => reason,
+        late => format!("{reason}; {} in the last 10m", Plural(late, "late failure")),
     }
 }
 
@@ -236,7 +236,7 @@ mod tests {
         let all = made.map(|(name, reason)| {
             serde_json::from_value(serde_json::json!({"name": name, "targets": 1, "reason": reason})).unwrap()
         });
-        let shown: Vec<String> = all.iter().map(|entity| brief(entity, &all)).collect();
+        let shown: Vec<String> = all.iter().map(|entity| state(entity, &all)).collect();
         assert_eq!(shown, ["up to date", &long, "up to date", "as b"]);
     }
 }
