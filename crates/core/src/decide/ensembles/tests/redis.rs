@@ -2,6 +2,7 @@
 
 mod act;
 mod agents;
+mod decommissioned;
 mod model;
 mod replace;
 

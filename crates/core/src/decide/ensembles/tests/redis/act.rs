@@ -15,6 +15,8 @@ pub(super) enum Act {
     /// The whole machine is cut off.
     Isolate(usize),
     Heal(usize),
+    /// A person decommissions a machine of which nothing is heard; its Redis may live.
+    Decommission(usize),
     Drain(usize),
     /// Its disk is full, or is not any more.
     Fill(usize),
