@@ -244,16 +244,7 @@ impl MemberTask {
                 Ok(())
             }
             MemberStep::Prepare => self.prepare(order).await,
-            MemberStep::Stop => {
-                self.withdraw();
-                match self.stop_program().await {
-                    Ok(()) => {
-                        self.end_unknown().await;
-                        self.note(|entry| entry.process = None).await
-                    }
-                    failed => failed,
-                }
-            }
+            MemberStep::Stop => self.stop().await,
             MemberStep::SetAside => self.set_aside().await,
             MemberStep::NoteLeft => self.note_left(order).await,
             MemberStep::Ask => {

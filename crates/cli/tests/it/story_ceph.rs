@@ -1,7 +1,8 @@
 //! The monitors of a real Ceph on four nodes: they join one after the other, with a manager beside the first two; of one that is lost with its
 //! disk, the place is taken by another one before it leaves, and what was acknowledged is still there. Without a quorum nothing is changed, and
-//! what a person removes from the store is believed.
+//! what a person removes from the store is believed. On request they are restarted one after the other, with their managers, and one is replaced.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -86,6 +87,15 @@ fn is_before(lines: &str, first: &str, second: &str) -> bool {
     at(first).zip(at(second)).is_some_and(|(first, second)| first < second)
 }
 
+/// A monitor has joined before another one left: what was told of the latter.
+fn joined_before(place: &Setup, joined: u64, left: u64) -> String {
+    let events = done(place, &["events", "--limit", "1000"]);
+    let (joined, left) =
+        (format!("joining → voting: member {joined}"), format!("leaving → removed: member {left}"));
+    assert!(is_before(&events, &joined, &left), "{events}");
+    events.lines().find(|line| line.contains(&left)).unwrap().to_owned()
+}
+
 /// The monitor of this node, which is the first one, is lost with its disk. The manager beside it runs on until the node is told that the
 /// monitor has left.
 async fn a_lost_one_leaves_after_another_has_joined(place: &Setup, first: &str) {
@@ -113,11 +123,7 @@ async fn a_lost_one_leaves_after_another_has_joined(place: &Setup, first: &str) 
     .await;
     is_well(place, &second, &members).await;
     assert_eq!(ceph(place, &second, &["config-key", "get", "alpha"]).as_deref().map(str::trim), Some("1"));
-    let events = done(place, &["events", "--limit", "1000"]);
-    let joined = events.lines().find(|line| line.contains("joining → voting: member 4"));
-    let left = events.lines().find(|line| line.contains("leaving → removed: member 1"));
-    let (joined, left) = (joined.expect("it joined"), left.expect("it left"));
-    assert!(is_before(&events, joined, left), "{joined}\n{left}");
+    let left = joined_before(place, 4, 1);
     assert!(left.contains("it did not work, or nobody heard of it, for too long"), "{left}");
 }
 
@@ -216,4 +222,91 @@ async fn without_a_quorum_no_monitor_is_replaced_and_one_that_a_person_removed_i
     is_well(&place, first, &complete(&place, 3).await).await;
     done(&place, &["ensemble", "delete", "disks", "--yes"]);
     wait_for("all members have left", async || code(&place.run(&why)) != 0).await;
+}
+
+/// The pids of the monitors and managers of all nodes, by node.
+fn daemons(place: &Setup) -> [BTreeMap<String, Vec<String>>; 2] {
+    ["ceph-mon", "ceph-mgr"].map(|program| {
+        let all = (1..=NODES).map(|at| (node(at), programs(place, (program, &node(at)))));
+        all.filter(|(_, pids)| !pids.is_empty()).collect()
+    })
+}
+
+/// All monitors are restarted, while somebody writes; the node that leads is the last.
+async fn are_restarted(place: &Setup, members: &[EnsembleMember]) {
+    let first = members.first().unwrap().node.clone();
+    let status = ceph(place, &first, &["quorum_status", "-f", "json"]).unwrap();
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    let leader =
+        status.pointer("/quorum_leader_name").unwrap().as_str().unwrap().replace("disks-", "member ");
+    let asked = place.run(&["ensemble", "restart", "disks"]);
+    let said = text(&asked.stderr);
+    assert!(code(&asked) == 64 && said.contains("those that do not work first, the leader last"), "{said}");
+    assert!(!said.contains("does not serve while"), "{said}");
+    let (before, mut written) = (daemons(place), Vec::new());
+    done(place, &["ensemble", "restart", "disks", "--yes", "--reason", "another release"]);
+    let mut key = 0;
+    wait_for("all are restarted", async || {
+        key += 1;
+        let is_written = ceph(place, &first, &["config-key", "set", &format!("key-{key}"), "1"]).is_some();
+        written.extend(is_written.then(|| format!("key-{key}")));
+        let [monitors, _] = daemons(place);
+        assert!(monitors.len() >= 2, "two are away at once: {monitors:?}");
+        done(place, &["events", "--limit", "1000"]).contains("ensemble.restarted")
+    })
+    .await;
+    assert_eq!(complete(place, 3).await, members, "they are the same members");
+    wait_for("the managers are restarted, too", async || daemons(place)[1].len() == before[1].len()).await;
+    for (before, after) in before.iter().zip(daemons(place)) {
+        assert!(before.keys().eq(after.keys()), "{before:?} and {after:?}");
+        let is_other =
+            |(node, pids): (&String, &Vec<String>)| pids.len() == 1 && before.get(node) != Some(pids);
+        assert!(after.iter().all(is_other), "{before:?} and {after:?}");
+    }
+    let events = done(place, &["events", "--limit", "1000"]);
+    let restarted: Vec<&str> =
+        events.lines().filter(|line| line.contains("ensemble.member_restarted")).collect();
+    assert!(
+        restarted.len() == 3 && restarted.last().unwrap().contains(&format!("{leader} on ")),
+        "{leader}: {restarted:?}"
+    );
+    is_well(place, &first, members).await;
+    assert!(!written.is_empty());
+    for key in written {
+        assert_eq!(ceph(place, &first, &["config-key", "get", &key]).as_deref().map(str::trim), Some("1"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn monitors_of_ceph_are_restarted_on_request_with_their_managers_and_one_is_replaced() {
+    let place = installed().await;
+    let [port] = free_ports().map(|port| port.to_string());
+    let create = ["ensemble", "create", "disks", "--service", "ceph", "--filter", "all", "--size", "3"];
+    let settings = ["--port", &port, "--failover-after", "1h"];
+    done(&place, &create.iter().chain(&settings).copied().collect::<Vec<_>>());
+    let members = complete(&place, 3).await;
+    let first = members.first().unwrap().clone();
+    is_well(&place, &first.node, &members).await;
+    wait_for("both managers run", async || daemons(&place)[1].len() == 2).await;
+    are_restarted(&place, &members).await;
+
+    let number = first.number.to_string();
+    let asked = place.run(&["ensemble", "replace", "disks", &number]);
+    let said = text(&asked.stderr);
+    let (added, removed) = (said.find("is added on node"), said.find("somebody asked for another one"));
+    assert!(code(&asked) == 64 && added.is_some() && added < removed, "{said}");
+    done(&place, &["ensemble", "replace", "disks", &number, "--yes", "--reason", "a slow disk"]);
+    let mut after = Vec::new();
+    wait_for("it is replaced", async || {
+        after = complete(&place, 3).await;
+        after.iter().all(|member| member.number != first.number)
+    })
+    .await;
+    assert!(joined_before(&place, 4, first.number).contains("somebody asked for another one"));
+    wait_for("nothing of it runs", async || daemons(&place).iter().all(|all| !all.contains_key(&first.node)))
+        .await;
+    is_well(&place, &after.first().unwrap().node, &after).await;
+    assert!(!done(&place, &["why", "ensemble/disks"]).contains("replace"));
+    done(&place, &["ensemble", "delete", "disks", "--yes"]);
+    wait_for("all members have left", async || code(&place.run(&["why", "ensemble/disks"])) != 0).await;
 }

@@ -4,12 +4,13 @@
 use std::process::{Child, Command, Stdio};
 
 use bellwether_api::v1::ensemble::adoption::ForeignMember;
-use bellwether_api::v1::ensemble::members::EnsembleMember;
+use bellwether_api::v1::ensemble::members::{EnsembleMember, MemberPhase};
 use bellwether_api::v1::ensemble::status::EnsembleStatus;
 
 use crate::place::{Setup, code, done, free_ports, text, wait_for};
 use crate::story_ensemble_restored::programs;
-use crate::story_ensembles::{Writer, address, complete, node, nothing_is_lost, post};
+use crate::story_ensembles::{Writer, address, complete, etcds, node, nothing_is_lost, post};
+use crate::story_redis_ensemble::kill;
 
 /// Nodes.
 const NODES: usize = 4;
@@ -306,4 +307,48 @@ async fn a_foreign_member_that_is_gone_for_good_keeps_others_from_joining_until_
     assert_eq!(left.len(), 2);
     let none = place.run(&["ensemble", "remove-foreign-member", "store", "1f", "--yes"]);
     assert_ne!(code(&none), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_that_is_lost_after_the_former_store_is_gone_is_replaced_through_the_others() {
+    let mut place = installed().await;
+    let (mut store, ports) = (ByHand::found(&place, 45, 1).await, free_ports());
+    let own: Vec<String> = (1..=NODES).map(|number| format!("{}:{}", address(number), ports[0])).collect();
+    let writer = Writer::start([store.client(1)].into_iter().chain(own.iter().cloned()).collect());
+    let (created, said) = adopt(&place, "store", (&store.endpoints(), "3"), ports);
+    assert_eq!(created, 0, "{said}");
+    let members = complete(&place, 3).await;
+    for foreign in status(&place, "store").await.foreign {
+        remove(&place, &foreign).await;
+    }
+    for process in &mut store.processes {
+        wait_for("it ends as one that was removed", async || process.try_wait().unwrap().is_some()).await;
+    }
+    assert_eq!(post(&store.client(1), "/v3/kv/range", r#"{"key": "AAAA"}"#), None, "nobody is there");
+    assert_eq!(complete(&place, 3).await, members);
+
+    // Its node is gone, with the agent and the member.
+    let lost = members.first().unwrap().clone();
+    place.kill_agent(&lost.node);
+    kill(&etcds(&place, &lost.node));
+    wait_for("another one votes in its place", async || {
+        let status = status(&place, "store").await;
+        let joined = status.members.iter().find(|member| member.number == 4);
+        status.working == 3 && joined.is_some_and(|member| member.state == MemberPhase::Voting)
+    })
+    .await;
+
+    // A server and an agent that begin anew know the store without the former endpoints, and so does the node that is back.
+    let joined = status(&place, "store").await.members.pop().unwrap();
+    place.kill_agent(&joined.node);
+    place.kill_server();
+    place.start_server().await;
+    place.resume_agent(&joined.node);
+    place.resume_agent(&lost.node);
+    let left = complete(&place, 3).await;
+    assert_eq!(left.iter().map(|member| member.number).collect::<Vec<_>>(), [2, 3, 4]);
+    assert!(etcds(&place, &lost.node).is_empty() && status(&place, "store").await.foreign.is_empty());
+    let listed = post(&client_of(&joined, ports[0]), "/v3/cluster/member/list", "{}").unwrap();
+    assert_eq!(listed.matches("peerURLs").count(), 3, "{listed}");
+    nothing_is_lost(writer, &own);
 }

@@ -8,10 +8,23 @@ use bellwether_api::v1::ensemble::replication::MemberRole;
 
 use crate::place::{Setup, code, done, free_ports, text, wait_for};
 use crate::redis_client::RedisClient;
-use crate::story_redis_ensemble::{Writer, complete, installed, primary, programs, spec};
+use crate::story_redis_ensemble::{Writer, complete, installed, kill, primary, programs, spec};
 
 fn address(member: &EnsembleMember) -> String {
     member.peer_url.clone().unwrap().replace("redis://", "")
+}
+
+/// What a Redis says of its replication; nothing while it does not answer.
+fn replication(member: &EnsembleMember) -> String {
+    let connected = RedisClient::connect(address(member)).ok();
+    connected.and_then(|mut redis| redis.ask("INFO replication").ok()).unwrap_or_default()
+}
+
+/// The agent of a node is killed, and nothing else.
+async fn agent_dies(place: &mut Setup, node: &str) {
+    place.kill_agent(node);
+    wait_for("its node is unreachable", async || done(place, &["node", "get", node]).contains("unreachable"))
+        .await;
 }
 
 /// The members once this one is none of them.
@@ -61,7 +74,7 @@ async fn members_of_a_redis_are_replaced_on_request_without_losing_what_a_replic
     // One whose node is gone, long before it would be by itself. Its node comes back, and the member is none any more.
     let gone = third.iter().find(|member| member.role == Some(MemberRole::Replica)).unwrap();
     place.kill_agent(&gone.node);
-    crate::story_redis_ensemble::kill(&programs(port, gone));
+    kill(&programs(port, gone));
     wait_for("its node is unreachable", async || {
         done(&place, &["node", "get", &gone.node]).contains("unreachable")
     })
@@ -95,15 +108,7 @@ async fn a_replica_of_a_decommissioned_node_gets_no_more_writes_though_its_redis
     place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
     let first = complete(&place, 3).await;
     let gone = first.iter().find(|member| member.role == Some(MemberRole::Replica)).unwrap();
-    place.kill_agent(&gone.node);
-    wait_for("its node is unreachable", async || {
-        done(&place, &["node", "get", &gone.node]).contains("unreachable")
-    })
-    .await;
-    let replication = |member: &EnsembleMember| {
-        let connected = RedisClient::connect(address(member)).ok();
-        connected.and_then(|mut redis| redis.ask("INFO replication").ok()).unwrap_or_default()
-    };
+    agent_dies(&mut place, &gone.node).await;
     assert!(replication(gone).contains("master_link_status:up"), "its Redis goes on without its agent");
     done(&place, &["node", "decommission", &gone.node, "--yes"]);
     let left = without(&place, gone.number, 3).await;
@@ -112,5 +117,49 @@ async fn a_replica_of_a_decommissioned_node_gets_no_more_writes_though_its_redis
         counted && replication(gone).contains("master_link_status:down")
     })
     .await;
-    crate::story_redis_ensemble::kill(&programs(port, gone));
+    kill(&programs(port, gone));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_primary_of_a_decommissioned_node_is_left_though_its_redis_lives_and_no_agent_tells_it() {
+    let mut place = installed().await;
+    let [port] = free_ports();
+    place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
+    let first = complete(&place, 3).await;
+    let gone = primary(&first);
+    let writer = Writer::start((1..=5).map(|number| format!("127.0.34.{number}:{port}")).collect());
+    writer.goes_on().await;
+    agent_dies(&mut place, &gone.node).await;
+    let why = ["why", "ensemble/cache"];
+    wait_for("its replicas keep it from being followed", async || {
+        text(&place.run(&why).stdout).contains("still get data, although contact with the primary is lost")
+    })
+    .await;
+    writer.goes_on().await;
+
+    // While the former one takes writes still.
+    done(&place, &["node", "decommission", &gone.node, "--yes"]);
+    let left = without(&place, gone.number, 3).await;
+    assert!(left.iter().all(|member| member.node != gone.node), "whole on other nodes: {left:?}");
+    let next = primary(&left);
+    assert!(first.iter().any(|member| member.number == next.number), "one that had the data: {next:?}");
+    let events = done(&place, &["events", "--limit", "1000"]);
+    let led = format!("takes over from member {}", gone.number);
+    assert!(events.contains(&led) && !events.contains("has handed over to"), "{events}");
+    wait_for("it has no replica, and the next primary has two", async || {
+        let counted = replication(&next).contains("connected_slaves:2");
+        let former = replication(&gone);
+        counted && former.contains("role:master") && former.contains("connected_slaves:0")
+    })
+    .await;
+    let refuses = |said: String| said.starts_with("-NOREPLICAS");
+    wait_for("it takes no more writes", async || {
+        let mut redis = RedisClient::connect(address(&gone)).unwrap();
+        redis.ask("SET former 1").is_ok_and(refuses)
+    })
+    .await;
+    let served = place.client().service("default", "cache", None, Duration::ZERO).await.unwrap();
+    assert!(served.instances.iter().all(|instance| instance.node != gone.node), "{served:?}");
+    writer.all_is_at(&address(&next), "the primary's node decommissioned").await;
+    kill(&programs(port, &gone));
 }

@@ -31,7 +31,7 @@ use self::candidates::{with_snapshot, without_refusing};
 use super::placement::CandidateNodes;
 use super::placement::independent::IndependentStep;
 use super::placement::primary::PrimaryStep;
-use super::placement::quorum::{self, QuorumSpec, QuorumStep, Voter, VoterState, Voters};
+use super::placement::quorum::{self, QuorumSpec, QuorumStep, ReplaceOrder, Voter, VoterState, Voters};
 use crate::records::ensemble::{Ensemble, EnsembleMode, EnsembleService};
 use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, RefusedMember, RemovalReason};
 use crate::records::event::EventDraft;
@@ -128,7 +128,8 @@ impl EnsembleSight<'_> {
             }
             QuorumStep::Remove(number, reason) => {
                 self.note_refusal(&mut members, *number, *reason);
-                if *reason == RemovalReason::Replaced {
+                // Where another one joins first, that has its place already.
+                if *reason == RemovalReason::Replaced && spec.replaces == ReplaceOrder::RemoveFirst {
                     let until = self.now.plus(self.ensemble.join_within);
                     let placed = replace::placed(&voters);
                     let silent = voters.get(number).filter(|voter| voter.state != VoterState::Working);

@@ -104,9 +104,6 @@ pub async fn restart(
     transactor
         .compare(namespace, actor, &key, |_, fleet, now| {
             let (ensemble, before) = any(fleet, name)?;
-            if ensemble.service.admits_by_itself() {
-                return Err(not_yet(ensemble, "restart the members of", "that is there for others, and"));
-            }
             if request.withdraw && before.requests.restart.is_none() {
                 return Ok((None, ensemble.clone()));
             }
@@ -162,16 +159,18 @@ fn any<'a>(fleet: &'a Fleet, name: &EnsembleName) -> Result<(&'a Ensemble, &'a E
     Ok((&kept.value, &members.value))
 }
 
-/// One of etcd or Redis.
+/// One whose members are not independent of each other.
 fn replaceable<'a>(
     fleet: &'a Fleet,
     name: &EnsembleName,
 ) -> Result<(&'a Ensemble, &'a EnsembleMembers), OpError> {
     let (ensemble, members) = any(fleet, name)?;
     match &ensemble.service {
-        EnsembleService::Etcd(_) | EnsembleService::Redis(_) => Ok((ensemble, members)),
-        EnsembleService::Ceph(_) | EnsembleService::Independent(_) => {
-            Err(not_yet(ensemble, "change members of", "that is there for etcd and Redis, and"))
+        EnsembleService::Etcd(_) | EnsembleService::Redis(_) | EnsembleService::Ceph(_) => {
+            Ok((ensemble, members))
+        }
+        EnsembleService::Independent(_) => {
+            Err(not_yet(ensemble, "that is there for etcd, Redis and Ceph, and"))
         }
     }
 }
@@ -191,10 +190,10 @@ fn no_snapshots(ensemble: &Ensemble) -> OpError {
 }
 
 /// That something is not there for the service of an ensemble.
-fn not_yet(ensemble: &Ensemble, what: &str, whose: &str) -> OpError {
+fn not_yet(ensemble: &Ensemble, whose: &str) -> OpError {
     let (name, service) = (&ensemble.name, ensemble.service.title());
     OpError::Refused {
-        reason: format!("{what} ensemble {name} on request: {whose} not for {service} yet"),
+        reason: format!("change members of ensemble {name} on request: {whose} not for {service} yet"),
         hint: Some(
             "to have another member in the place of one, drain its node: bellwether node drain NODE"
                 .to_owned(),

@@ -63,6 +63,15 @@ impl MemberTask {
         Some(format!("is not restarted: it waits for {lack}"))
     }
 
+    /// Ends its program, after the manager beside it: a restart is for both.
+    pub(super) async fn stop(&mut self) -> Result<(), String> {
+        self.withdraw();
+        self.stop_manager().await?;
+        self.stop_program().await?;
+        self.end_unknown().await;
+        self.note(|entry| entry.process = None).await
+    }
+
     pub(super) async fn set_aside(&mut self) -> Result<(), String> {
         self.stop_manager().await?;
         let own = self.directory.clone();

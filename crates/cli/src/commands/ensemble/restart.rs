@@ -26,7 +26,9 @@ pub(super) async fn restart(
         };
         let members = plural(usize::try_from(serving(&ensemble)).unwrap_or(usize::MAX), "member");
         let last = match ensemble.service {
-            ServiceAgentSpec { etcd: Some(_), .. } => ", the leader last",
+            ServiceAgentSpec { etcd: Some(_), .. } | ServiceAgentSpec { ceph: Some(_), .. } => {
+                ", the leader last"
+            }
             ServiceAgentSpec { redis: Some(_), .. } => ", the primary last, after it has handed over",
             _ => "",
         };
@@ -49,7 +51,9 @@ fn serving(ensemble: &Ensemble) -> u64 {
 /// Most members of which none can be away without something being missed, and what that is.
 fn no_spare(service: &ServiceAgentSpec) -> (u64, &'static str) {
     match service {
-        ServiceAgentSpec { etcd: Some(_), .. } => (2, "does not serve"),
+        ServiceAgentSpec { etcd: Some(_), .. } | ServiceAgentSpec { ceph: Some(_), .. } => {
+            (2, "does not serve")
+        }
         ServiceAgentSpec { redis: Some(redis), .. } => {
             (u64::from(redis.min_replicas_to_write.unwrap_or(1)).saturating_add(1), "takes no writes")
         }

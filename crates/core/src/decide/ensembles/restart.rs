@@ -86,8 +86,11 @@ impl EnsembleSight<'_> {
             voting.clone().any(|(number, member)| self.report(*number, member).is_some_and(leads));
         match follower {
             Some((number, _)) => has_leader.then_some(*number),
-            // It is alone, and nobody else can lead.
-            None => left.first().map(|(number, _)| *number).filter(|_| voting.count() == 1),
+            None => {
+                // It is alone, or the store lets nobody be told to lead: another one does while it is away.
+                let goes_as_leader = voting.count() == 1 || members.service.admits_by_itself();
+                left.first().map(|(number, _)| *number).filter(|_| goes_as_leader)
+            }
         }
     }
 
@@ -176,6 +179,9 @@ impl EnsembleSight<'_> {
     /// That leadership moves from the last one that is to be restarted to one that was; `None` if it is not its turn, or it does not lead.
     pub(super) fn transfer(&self, members: &EnsembleMembers) -> Option<OrderedChange> {
         let request = members.requests.restart.as_ref().filter(|request| request.under_way.is_none())?;
+        if members.service.admits_by_itself() {
+            return None;
+        }
         let voting = members.members.iter().filter(|(_, member)| member.phase == MemberPhase::Voting);
         let by = match request.left.iter().collect::<Vec<_>>().as_slice() {
             [last] => **last,

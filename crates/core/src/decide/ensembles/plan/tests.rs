@@ -1,3 +1,5 @@
+mod working;
+
 use std::collections::BTreeMap;
 
 use super::*;
@@ -68,22 +70,10 @@ impl Site {
 
     /// What a node reports of the last member.
     fn known(&mut self, members: &EnsembleMembers, node: u64, state: MemberState) {
-        let report = MemberReport {
-            number: members.last,
-            identity: members.identity.clone(),
-            state,
-            reason: String::new(),
-            peer_url: String::new(),
-            membership: None,
-            outside: None,
-            removed: None,
-            has_ended: false,
-            replication: None,
-            passwords: None,
-            snapshot: None,
-            restarted: None,
-            osds: None,
-        };
+        self.tell(members, node, report(members, members.last, state));
+    }
+
+    fn tell(&mut self, members: &EnsembleMembers, node: u64, report: MemberReport) {
         let known = KnownMember { report, since: NOW };
         let members = BTreeMap::from([(members.ensemble.clone(), known)]);
         self.put(Record::NodeMembers(NodeMembers {
@@ -117,6 +107,26 @@ impl Site {
 
     fn plan(&self, ensemble: &Ensemble) -> EnsemblePlan {
         plan(self.world.fleets.get(&self.namespace).unwrap(), ensemble, None, (NOW, Timestamp::EPOCH))
+    }
+}
+
+/// What is reported of a member.
+fn report(members: &EnsembleMembers, number: MemberNumber, state: MemberState) -> MemberReport {
+    MemberReport {
+        number,
+        identity: members.identity.clone(),
+        state,
+        reason: String::new(),
+        peer_url: String::new(),
+        membership: None,
+        outside: None,
+        removed: None,
+        has_ended: false,
+        replication: None,
+        passwords: None,
+        snapshot: None,
+        restarted: None,
+        osds: None,
     }
 }
 

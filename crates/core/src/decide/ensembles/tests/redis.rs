@@ -3,6 +3,7 @@
 mod act;
 mod agents;
 mod cut_off;
+mod decommissioned;
 mod model;
 mod replace;
 

@@ -1,5 +1,6 @@
 use std::vec::Vec;
 
+use super::CEPH;
 use super::model::{Act, Installation};
 use crate::decide::ensembles::EnsembleStep;
 use crate::decide::placement::quorum::{QuorumStep, QuorumWait};
@@ -10,11 +11,15 @@ use crate::words::time::Span;
 
 /// An ensemble of three whose dead members are long left alone, and the node of its second member.
 fn settled(nodes: usize, size: u32) -> (Installation, NodeName) {
-    let mut installation = Installation::new(nodes, EnsembleSize::Number(size));
+    left_alone(Installation::new(nodes, EnsembleSize::Number(size)))
+}
+
+fn left_alone(mut installation: Installation) -> (Installation, NodeName) {
+    let is_one = installation.ensemble.size == EnsembleSize::Number(1);
     (installation.now, installation.ensemble.failover_after) = (1_000_000, Span::from_secs(100_000));
     installation.settle();
     let members = installation.members.members.values();
-    let node = members.map(|member| member.node.clone()).nth(usize::from(size > 1)).expect("it has members");
+    let node = members.map(|member| member.node.clone()).nth(usize::from(!is_one)).expect("it has members");
     (installation, node)
 }
 
@@ -106,4 +111,28 @@ fn a_new_member_that_votes_and_has_not_said_that_it_works_is_not_the_one_that_le
     assert_eq!((installation.members.last, installation.store.voters()), (last, 3));
     assert!(installation.members.members.contains_key(&number), "{:?}", installation.members);
     assert!(installation.members.of_node(&node).is_none());
+}
+
+#[test]
+fn a_monitor_leaves_once_another_one_has_its_place_whether_it_works_or_not() {
+    for is_away in [false, true] {
+        let (mut installation, node) = left_alone(Installation::of(5, EnsembleSize::Number(3), CEPH));
+        installation.cut_node(&node, is_away);
+        installation.pass(40);
+        assert_eq!(installation.store.voters(), 3, "it may be back");
+        installation.ask_for_another(&node);
+        let mut most = 0;
+        while !installation.members.requests.replace.is_empty() {
+            installation.pass(1);
+            assert!(installation.store.working() >= 3 - usize::from(is_away), "{installation:?}");
+            most = most.max(installation.store.voters());
+            assert!(installation.now < 1_002_000, "it is replaced: {installation:?}");
+        }
+        assert_eq!(most, 4, "the other one joined first");
+        installation.cut_node(&node, false);
+        installation.settle();
+        assert_eq!((installation.store.working(), installation.store.voters()), (3, 3));
+        assert!(installation.members.of_node(&node).is_none());
+        assert!(installation.members.refused.is_empty(), "its node may have another one");
+    }
 }

@@ -1,11 +1,16 @@
 use std::vec::Vec;
 
+use super::CEPH;
 use super::model::{Act, Installation};
 use crate::records::ensemble::EnsembleSize;
 use crate::words::time::Span;
 
 fn settled(size: u32) -> Installation {
-    let mut installation = Installation::new(6, EnsembleSize::Number(size));
+    left_alone(Installation::new(6, EnsembleSize::Number(size)))
+}
+
+/// Its dead members are long left alone.
+fn left_alone(mut installation: Installation) -> Installation {
     installation.ensemble.failover_after = Span::from_secs(10_000);
     installation.settle();
     installation
@@ -29,6 +34,26 @@ fn one_after_the_other_is_restarted_the_leader_last_after_another_one_leads() {
         assert_eq!(restarted.last(), Some(&leader), "{restarted:?}");
         assert!(size == 1 || installation.leader() != Some(leader));
         assert!(installation.restarted_as_leader.is_empty() || size == 1);
+        assert_eq!(installation.members.requests.restart, None);
+        assert_eq!(installation.decide().members, installation.members, "at rest nothing is written");
+    }
+}
+
+#[test]
+fn of_monitors_the_leader_is_last_and_goes_as_such_since_nobody_can_be_told_to_lead() {
+    for size in [1, 2, 3, 5] {
+        let mut installation = left_alone(Installation::of(6, EnsembleSize::Number(size), CEPH));
+        let leader = installation.leader().expect("one leads");
+        installation.ask_for_restart();
+        for _ in 0..200 {
+            installation.pass(1);
+            assert!(installation.store.working() + 1 >= size as usize, "{installation:?}");
+            assert_eq!(installation.members.change, None, "nothing is changed in the store");
+            installation.act(&Act::Leader);
+        }
+        let restarted = installation.restarted.clone();
+        assert_eq!((restarted.len(), restarted.last()), (size as usize, Some(&leader)), "{restarted:?}");
+        assert_eq!(installation.restarted_as_leader, [leader]);
         assert_eq!(installation.members.requests.restart, None);
         assert_eq!(installation.decide().members, installation.members, "at rest nothing is written");
     }

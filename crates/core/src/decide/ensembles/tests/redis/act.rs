@@ -17,6 +17,8 @@ pub(super) enum Act {
     /// Its Redis is cut off from the others; its agent is not.
     CutPeers(usize),
     Heal(usize),
+    /// A person decommissions a machine of which nothing is heard; its Redis may live.
+    Decommission(usize),
     Drain(usize),
     /// Its disk is full, or is not any more.
     Fill(usize),

@@ -28,6 +28,8 @@ pub(super) struct Host {
     pub(super) cut_since: Option<Timestamp>,
     pub(super) is_isolated: bool,
     pub(super) is_drained: bool,
+    /// Whether it was decommissioned.
+    pub(super) is_gone: bool,
     /// Whether its disk is full.
     pub(super) is_full: bool,
     /// The member whose directory is here.
@@ -54,7 +56,8 @@ pub(super) struct Machines {
     pub(super) hosts: BTreeMap<NodeName, Host>,
     /// The members that were restarted on request, each with whether it was the primary then.
     pub(super) restarts: Vec<(MemberNumber, bool)>,
-    now: u64,
+    /// The time, in seconds.
+    pub(super) now: u64,
     histories: u64,
     writes: u64,
     acknowledged: BTreeSet<u64>,
@@ -185,6 +188,7 @@ impl Machines {
             }
             Act::CutPeers(host) => self.host(*host).is_isolated = true,
             Act::Heal(host) => self.heal(&self.name(*host)),
+            Act::Decommission(host) => self.host(*host).is_gone = true,
             Act::Drain(host) => self.host(*host).is_drained ^= true,
             Act::Fill(host) => self.host(*host).is_full ^= true,
             Act::Size(size) => self.ensemble.size = EnsembleSize::Number(*size),
@@ -328,7 +332,7 @@ impl Machines {
     pub(super) fn decide(&self) -> EnsembleDecision {
         let mut nodes = BTreeMap::new();
         let mut places = CandidateNodes::new();
-        for (name, host) in &self.hosts {
+        for (name, host) in self.hosts.iter().filter(|(_, host)| !host.is_gone) {
             let (unreachable_since, known) = (host.cut_since, host.known.as_ref());
             nodes.insert(name.clone(), MemberNode { unreachable_since, is_suspect: false, known });
             let refusal = host.cut_since.map(|_| "it is not heard of".to_string());
