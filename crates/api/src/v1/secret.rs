@@ -181,7 +181,7 @@ pub struct SecretKey {
     pub active: bool,
     /// The live servers that have it.
     pub servers: Vec<String>,
-    /// Number of stored secrets that are encrypted with it.
+    /// Number of stored secrets that are encrypted with it, with the keys of certificate authorities.
     pub secrets: u64,
 }
 

@@ -29,7 +29,7 @@ use crate::ops;
 use crate::ops::OpError;
 use crate::ops::params::secrets::{OpenedValue, ParamsOwner, open, unseal};
 use crate::ops::secret::SecretScope;
-use crate::secrets::stored::ciphertexts;
+use crate::secrets::stored::all_ciphertexts;
 
 pub(crate) async fn list(
     State(app): State<AppState>,
@@ -154,12 +154,12 @@ pub(crate) async fn of_node(
     Ok(JsonAnswer(answer))
 }
 
-/// The keys that secrets are encrypted with, and how many secrets each of them has.
+/// The keys that secrets are encrypted with, and how many secrets each of them has; the keys of certificate authorities are among these.
 pub(crate) async fn keys(State(app): State<AppState>) -> Result<JsonAnswer<SecretKeys>, Failure> {
     let (world, keyring) = (app.world(), app.records.transactor.keyring());
     let active = keyring.active(&world).ok();
     let mut counts: BTreeMap<&SecretKeyId, u64> = BTreeMap::new();
-    for text in world.fleets.values().flat_map(ciphertexts) {
+    for text in all_ciphertexts(&world) {
         *counts.entry(&text.key).or_default() += 1;
     }
     let servers: Vec<_> = world.servers.values().map(|kept| &*kept.value).collect();

@@ -14,6 +14,7 @@ use bellwether_core::world::fleet::Fleet;
 use tokio_util::sync::CancellationToken;
 
 use super::keyring::{Keyring, KeyringError};
+use super::stored::authority_keys;
 use crate::authority_place::place as place_of_authority;
 use crate::leadership::Leadership;
 use crate::ops::OpError;
@@ -117,8 +118,7 @@ impl Reencryption {
 
 /// Whether the key of a certificate authority is encrypted with another key.
 fn has_outdated_authority(world: &World, active: &SecretKeyId) -> bool {
-    let all = world.authorities.iter().flat_map(|kept| &kept.value.all);
-    all.filter_map(|authority| authority.key.as_ref()).any(|text| text.key != *active)
+    authority_keys(world).any(|text| text.key != *active)
 }
 
 /// The records with a secret under another key.
