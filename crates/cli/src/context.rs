@@ -168,14 +168,20 @@ pub(crate) fn save(global: &Global, file: &File) -> Result<(), Failure> {
 
 /// Reads a file given by a flag, which is not empty; `-` is stdin.
 pub(crate) fn read(path: &std::path::Path, what: &str) -> Result<String, Failure> {
+    let text = read_any(path, what)?;
+    if text.trim().is_empty() { Err(unread(path, what, &"it is empty")) } else { Ok(text) }
+}
+
+/// The same, also of one that is empty.
+pub(crate) fn read_any(path: &std::path::Path, what: &str) -> Result<String, Failure> {
     let text = if path.as_os_str() == "-" {
         limited(std::io::stdin())
     } else {
         std::fs::File::open(path).and_then(limited)
     };
-    let refused = |reason: &dyn std::fmt::Display| {
-        Failure::local(LocalFault::Input, format!("read {what} from {}: {reason}", path.display()))
-    };
-    let text = text.map_err(|error| refused(&error))?;
-    if text.trim().is_empty() { Err(refused(&"it is empty")) } else { Ok(text) }
+    text.map_err(|error| unread(path, what, &error))
+}
+
+fn unread(path: &std::path::Path, what: &str, reason: &dyn std::fmt::Display) -> Failure {
+    Failure::local(LocalFault::Input, format!("read {what} from {}: {reason}", path.display()))
 }

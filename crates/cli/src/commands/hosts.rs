@@ -12,7 +12,7 @@ use bellwether_rt::clock::Clock;
 use super::own_agent;
 use super::selected_nodes::all;
 use crate::args::{Global, HostsAtVersion, VerifyHosts};
-use crate::context::{Context, read};
+use crate::context::{Context, read_any};
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::time::date;
 use crate::show::{Show, table};
@@ -122,7 +122,7 @@ fn named(verify: &VerifyHosts) -> Result<BTreeSet<String>, Failure> {
     let mut names = BTreeSet::new();
     for host in &verify.hosts {
         if host == "-" {
-            let text = read(Path::new("-"), "host names")?;
+            let text = read_any(Path::new("-"), "host names")?;
             names.extend(text.split_whitespace().map(str::to_owned));
         } else {
             names.insert(host.clone());
