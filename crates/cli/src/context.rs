@@ -76,7 +76,7 @@ impl Context {
             )
         })?;
         let token = match &global.token_file {
-            Some(path) => Some(read(path, "the token")?),
+            Some(path) => Some(read_token(path)?),
             None => environment_token()?.or_else(|| entry.as_ref().map(|entry| entry.token.clone())),
         };
         let ca = match &global.ca {
@@ -166,10 +166,23 @@ pub(crate) fn save(global: &Global, file: &File) -> Result<(), Failure> {
     write().map_err(|error| Failure::local(LocalFault::Output, format!("write {}: {error}", path.display())))
 }
 
+/// Longest token that is sent: those of this control plane are far shorter.
+const MAX_TOKEN_BYTES: usize = 512;
+
 /// Reads a file given by a flag, which is not empty; `-` is stdin.
 pub(crate) fn read(path: &std::path::Path, what: &str) -> Result<String, Failure> {
     let text = read_any(path, what)?;
     if text.trim().is_empty() { Err(unread(path, what, &"it is empty")) } else { Ok(text) }
+}
+
+/// Reads a token from a file, which has one and nothing else.
+pub(crate) fn read_token(path: &std::path::Path) -> Result<String, Failure> {
+    let text = read(path, "the token")?;
+    let token = text.trim();
+    if token.len() > MAX_TOKEN_BYTES || token.bytes().any(|byte| !byte.is_ascii_graphic()) {
+        return Err(unread(path, "the token", &"it is no token: one is a word like bwt_…"));
+    }
+    Ok(text)
 }
 
 /// The same, also of one that is empty.

@@ -1,6 +1,8 @@
-//! Why a configuration file of a long-running program cannot be used. Reads no files.
+//! Why a configuration file of a long-running program cannot be used.
 
 use std::path::{Path, PathBuf};
+
+use crate::config_file::read_trusted;
 
 /// Why a configuration cannot be used. The message fits after "cannot ".
 #[derive(Debug, thiserror::Error)]
@@ -50,13 +52,13 @@ pub fn toml_reason(error: &toml::de::Error, text: &str) -> String {
 }
 
 impl ConfigError {
-    /// Reads a TOML file.
+    /// Reads a TOML file, which nobody but root and the user of this program may have written.
     ///
     /// # Errors
     /// [`ConfigError::Read`] and [`ConfigError::Parse`].
     pub fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, Self> {
         let read = |source| Self::Read { path: path.to_owned(), source };
-        let text = std::fs::read_to_string(path).map_err(read)?;
+        let text = read_trusted(path).map_err(read)?;
         let parse = |error| Self::Parse { path: path.to_owned(), reason: toml_reason(&error, &text) };
         toml::from_str(&text).map_err(parse)
     }

@@ -7,6 +7,7 @@
 pub mod acceptor;
 pub mod clock;
 pub mod config_error;
+mod config_file;
 pub mod fail;
 #[cfg(any(test, feature = "testing"))]
 pub mod free_ports;

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use bellwether_api::v1::service::definition::ServiceDefinition;
 use bellwether_rt::config_error::ConfigError;
@@ -246,45 +244,9 @@ pub(super) struct ConfigTables {
     pub(super) ensembles: Option<(PathBuf, EnsemblesTable)>,
 }
 
-/// Refuses a file that anybody can write, replace or put there, or whose owner is neither root nor the user of this agent: what it says is run as
-/// this user. A link counts by its own owner, too.
-fn trusted(path: &Path) -> io::Result<()> {
-    let own = rustix::process::geteuid().as_raw();
-    let refused = |reason: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
-    let about = fs::metadata(path)?;
-    for owner in [about.uid(), fs::symlink_metadata(path)?.uid()] {
-        if owner != 0 && owner != own {
-            return refused(format!("its owner is user {owner}, neither root nor the user of this agent"));
-        }
-    }
-    if about.mode() & WRITABLE != 0 {
-        return refused(format!(
-            "every user can write it (mode {:04o}): chmod o-w it",
-            about.mode() & 0o7777
-        ));
-    }
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mode = fs::metadata(directory)?.mode();
-    if mode & WRITABLE != 0 && mode & STICKY == 0 {
-        return refused(format!(
-            "every user can write its directory {} (mode {:04o}): chmod o-w that",
-            directory.display(),
-            mode & 0o7777
-        ));
-    }
-    Ok(())
-}
-
-/// That all users can write.
-const WRITABLE: u32 = 0o002;
-
-/// That in a directory nobody replaces what somebody else put there.
-const STICKY: u32 = 0o1000;
-
 impl ConfigTables {
     /// Adds the tables of one file.
     pub(super) fn add(&mut self, path: &Path) -> Result<(), ConfigError> {
-        trusted(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
         let file: ConfigFile = ConfigError::read_toml(path)?;
         let twice = |key: String, other: &Path| ConfigError::Value {
             path: Some(path.to_owned()),

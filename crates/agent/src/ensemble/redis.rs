@@ -33,6 +33,9 @@ const NOBODY_PORT: &str = "1";
 /// Seconds after which a replica takes a silent connection for lost; its primary says something each 5 s.
 const REPLICATION_TIMEOUT: &str = "15";
 
+/// Seconds without a connection after which what is read from a replica is old.
+const STALE_AFTER: i64 = 5;
+
 /// Seconds for which a replica may be silent and still counts as one that has writes.
 const MAX_LAG: &str = "10";
 
@@ -65,6 +68,8 @@ pub(super) enum RedisAnswer {
         said: Replication,
         /// Whether a Sentinel watches it.
         is_watched: bool,
+        /// Whether it is a replica that has not been connected for longer than a reconnection takes: what is read there is old.
+        is_stale: bool,
     },
 }
 
@@ -177,7 +182,8 @@ impl Redis {
         }
         let is_watched = is_watched(&mut connection).await?;
         let said = replication(&info, self.scheme(), tells_position);
-        said.map(|said| RedisAnswer::Serving { said, is_watched })
+        let is_stale = is_stale(&info);
+        said.map(|said| RedisAnswer::Serving { said, is_watched, is_stale })
             .ok_or_else(|| ProbeError::Unknown(format!("{}: the answer has no role", self.client())))
     }
 
@@ -312,6 +318,12 @@ fn replication(info: &Info, scheme: &str, tells_position: bool) -> Option<Replic
         cannot_store: info.get("aof_last_write_status") == Some("err"),
         keys: (!is_primary && !streams).then(|| keys(info)),
     })
+}
+
+/// Whether a replica has lost its connection for longer than a reconnection takes.
+fn is_stale(info: &Info) -> bool {
+    let down = info.get("master_link_down_since_seconds").and_then(|text| text.parse::<i64>().ok());
+    upstream(info).is_some() && !is_connected(info) && down.is_some_and(|down| down >= STALE_AFTER)
 }
 
 /// The number of keys in all databases.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::args::{ContextVerb, Global};
 use crate::confirm::confirm;
-use crate::context::{Entry, File, load, read, save};
+use crate::context::{Entry, File, load, read, read_token, save};
 use crate::exit::{CA_FILE, CommandResult, Exit, Failure};
 use crate::server_addresses::ServerAddresses;
 use crate::show::{Show, table};
@@ -44,7 +44,7 @@ pub(super) async fn run(global: &Global, verb: ContextVerb) -> CommandResult {
                     format!("set context {name} without --ca: an https server needs its CA certificate");
                 return Err(Failure::usage(what).hint(format!("copy {CA_FILE}")));
             }
-            let token = read(&token_file, "the token")?.trim().to_owned();
+            let token = read_token(&token_file)?.trim().to_owned();
             let ca = global.ca.as_ref().map(|path| read(path, "the CA certificate")).transpose()?;
             let changed = format!(
                 "context {name}: {} {server}",

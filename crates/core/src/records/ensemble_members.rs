@@ -122,6 +122,8 @@ pub enum RemovalReason {
     Decommissioned,
     /// The store itself does not count it any more.
     NotCounted,
+    /// It was not connected to the primary for too long.
+    CutOff,
     /// There are more than are wanted.
     Surplus,
     /// Its node is drained, and another one has taken its place.
@@ -336,6 +338,7 @@ impl RemovalReason {
             Self::Dead => "dead",
             Self::Decommissioned => "decommissioned",
             Self::NotCounted => "not_counted",
+            Self::CutOff => "cut_off",
             Self::Surplus => "surplus",
             Self::Drained => "drained",
             Self::NotJoined => "not_joined",
@@ -352,6 +355,7 @@ impl RemovalReason {
             Self::Dead => "it did not work, or nobody heard of it, for too long",
             Self::Decommissioned => "its node was decommissioned",
             Self::NotCounted => "the store does not count it any more",
+            Self::CutOff => "it was not connected to the primary for too long, while others were",
             Self::Surplus => "there are more members than are wanted",
             Self::Drained => "its node is drained",
             Self::NotJoined => "it did not join in time",

@@ -13,6 +13,9 @@ use crate::ensemble::etcd_calls::hindrance;
 use crate::ensemble::redis::{Redis, RedisAnswer};
 use crate::ensemble::software::Software;
 
+/// Why what is read from a replica is old.
+const STALE: &str = "is not connected to the member that it follows";
+
 /// Why nothing is done with a Redis that a Sentinel watches.
 const WATCHED: &str = "is left as it is: a Sentinel watches it, and would name primaries, too; have that one forget it with SENTINEL REMOVE, and stop it";
 
@@ -97,10 +100,10 @@ impl MemberTask {
     }
 
     async fn serve_redis(&mut self, order: &MemberOrder, redis: &Redis) -> Result<(), String> {
-        let mut is_watched = false;
+        let (mut is_watched, mut is_old) = (false, false);
         let (state, reason) = match redis.answer(order.tells_position).await {
-            RedisAnswer::Serving { said, is_watched: watched } => {
-                is_watched = watched;
+            RedisAnswer::Serving { said, is_watched: watched, is_stale } => {
+                (is_watched, is_old) = (watched, is_stale);
                 let takes_over = matches!(order.replication, Some(ReplicationOrder::TakeOver { .. }));
                 self.replication = Some(Replication { takes_over, ..said });
                 (MemberState::Working, String::new())
@@ -134,6 +137,7 @@ impl MemberTask {
             (Some(ordered), Some(said)) => replication::alarm(ordered, said, redis.min_replicas()),
             (None, _) | (_, None) => None,
         };
+        self.alarm = self.alarm.take().or_else(|| is_old.then(|| STALE.to_owned()));
         let lag = match (&order.replication, &self.replication) {
             _ if self.alarm.is_some() => self.alarm.clone().unwrap_or_default(),
             (Some(ordered), Some(said)) => replication::lag(ordered, said).to_owned(),

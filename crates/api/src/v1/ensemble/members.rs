@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_core::decide::ensembles::failing::is_impaired;
 use bellwether_core::decide::ensembles::plan;
 use bellwether_core::records::ensemble_members as core;
 use bellwether_core::words::counter::MemberNumber;
@@ -49,6 +50,8 @@ words! {
     MemberHealth {
         /// It serves.
         Working = "working",
+        /// Its program works, and it does not do its part: a primary that takes no writes, or a replica that is not connected to it.
+        Impaired = "impaired",
         /// Its program runs, and does not serve.
         Starting = "starting",
         /// Its program does not run, or does not serve any more.
@@ -240,11 +243,13 @@ impl EnsembleMember {
         let replication = report.and_then(|report| report.replication.as_ref());
         let role =
             replication.map(|said| if said.is_primary { MemberRole::Primary } else { MemberRole::Replica });
+        let serves = member.phase == core::MemberPhase::Serving;
+        let is_impaired = serves && report.is_some_and(|report| is_impaired(all, report));
         let runs = matches!(member.phase, core::MemberPhase::Serving | core::MemberPhase::Joining(_));
         Self {
             role,
             passwords: runs.then(|| PasswordState::of(all, report)).flatten(),
-            health: health.into(),
+            health: if is_impaired { MemberHealth::Impaired } else { health.into() },
             message: message.filter(|message| !message.is_empty()),
             number: number.get(),
             node: member.node.to_string(),

@@ -13,6 +13,8 @@ words! {
         Decommissioned = "decommissioned",
         /// The store itself does not count it any more.
         NotCounted = "not_counted",
+        /// It was not connected to the primary for too long, while others were.
+        CutOff = "cut_off",
         /// There are more than are wanted.
         Surplus = "surplus",
         /// Its node is drained, and another one has taken its place.

@@ -70,7 +70,10 @@ pub fn failing(fleet: &Fleet, members: &EnsembleMembers) -> Vec<FailingPart> {
         (is_to_work && (fails || idle.is_some())).then(|| FailingPart {
             part: EnsemblePart::Member(*number),
             node: member.node.clone(),
-            since: reported(fleet, members, *number).map_or(member.since, |known| known.since),
+            since: match idle {
+                Some(_) => idle_since(members, *number).unwrap_or(member.since),
+                None => reported(fleet, members, *number).map_or(member.since, |known| known.since),
+            },
             reason: match (said(members, *number, report), idle) {
                 ("", Some(idle)) => idle.to_string(),
                 (said, _) => said.to_string(),
@@ -141,6 +144,20 @@ fn is_followed(fleet: &Fleet, members: &EnsembleMembers, redis: &RedisSettings) 
     let gets = |said: &&Replication| said.streams && said.follows.as_ref() == Some(&primary.peer_url);
     let replicas = said.filter(gets).count();
     replicas > 0 && are_enough(replicas, redis)
+}
+
+/// Since when a member whose program works does not do its part.
+fn idle_since(members: &EnsembleMembers, number: MemberNumber) -> Option<Timestamp> {
+    let lead = &members.lead;
+    let blocked = lead.blocked_since.filter(|_| lead.primary == Some(number));
+    lead.cut_off.get(&number).copied().or(blocked)
+}
+
+/// Whether a member works by its own word, and does not do its part: a primary that takes no writes, or a replica that is not connected.
+#[must_use]
+pub fn is_impaired(members: &EnsembleMembers, report: &MemberReport) -> bool {
+    let is_working = report.state == MemberState::Working;
+    is_working && report.replication.as_ref().is_some_and(|said| idleness(members, said).is_some())
 }
 
 /// Why a member of a Redis whose program works does not do its part; `None` if it does, or is about to.

@@ -150,6 +150,7 @@ impl EnsembleSight<'_> {
             | RemovalReason::Surplus
             | RemovalReason::Decommissioned
             | RemovalReason::NotCounted
+            | RemovalReason::CutOff
             | RemovalReason::Drained
             | RemovalReason::Replaced
             | RemovalReason::NotJoined

@@ -137,11 +137,11 @@ impl EnsembleSight<'_> {
         let cause = match (before.primary, &after.promotion) {
             (None, _) => format!("{} is the first", on(primary)),
             (Some(former), Some(_)) => {
-                format!(
-                    "{} takes over from {}, which does not work or was started anew",
-                    on(primary),
-                    on(former)
-                )
+                let why = match before.cut_off.contains_key(&former) {
+                    true => "was cut off from its replicas",
+                    false => "does not work or was started anew",
+                };
+                format!("{} takes over from {}, which {why}", on(primary), on(former))
             }
             (Some(former), None) => format!("{} has handed over to {}", on(former), on(primary)),
         };
@@ -189,13 +189,12 @@ pub(super) const fn is_held(step: &PrimaryStep) -> bool {
             | PrimaryWait::TooFewReached { .. }
             | PrimaryWait::NoCandidate
             | PrimaryWait::Blocked { until: None, .. }
-            | PrimaryWait::Alone { until: None, .. }
             | PrimaryWait::OthersHaveMore(_) => true,
             PrimaryWait::Joining(_)
             | PrimaryWait::Silent { .. }
             | PrimaryWait::NoSuccessor(_)
             | PrimaryWait::Blocked { until: Some(_), .. }
-            | PrimaryWait::Alone { until: Some(_), .. }
+            | PrimaryWait::Alone { .. }
             | PrimaryWait::LeaverStreams(_)
             | PrimaryWait::Copies(_)
             | PrimaryWait::Syncing { .. }

@@ -288,7 +288,7 @@ pub(super) fn removal(
     reason: RemovalReason,
 ) -> RemovalReason {
     let is_cut = members.lead.cut_off.contains_key(&number);
-    replace::reason(members, number, if is_cut { RemovalReason::Dead } else { reason })
+    replace::reason(members, number, if is_cut { RemovalReason::CutOff } else { reason })
 }
 
 /// The member with this URL; zero, which none has, if it is none of them.

@@ -92,12 +92,15 @@ pub(super) fn reason(
 ) -> RemovalReason {
     let is_asked = members.requests.replace.contains_key(&number);
     match reason {
-        RemovalReason::Dead | RemovalReason::Drained | RemovalReason::Surplus if is_asked => {
+        RemovalReason::Dead | RemovalReason::CutOff | RemovalReason::Drained | RemovalReason::Surplus
+            if is_asked =>
+        {
             RemovalReason::Replaced
         }
         RemovalReason::Dead
         | RemovalReason::Decommissioned
         | RemovalReason::NotCounted
+        | RemovalReason::CutOff
         | RemovalReason::Surplus
         | RemovalReason::Drained
         | RemovalReason::NotJoined

@@ -8,6 +8,7 @@ use super::step::are;
 use crate::decide::ensembles::foreign::hindering;
 use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::primary::{PrimaryWait, QUIET};
+use crate::records::ensemble::MIN_FAILOVER_AFTER;
 use crate::records::ensemble_adoption::named as named_foreign;
 use crate::records::ensemble_members::EnsembleMembers;
 use crate::records::ensemble_restore::RestoreSource;
@@ -205,9 +206,16 @@ fn alone(
     members: &EnsembleMembers,
     now: Timestamp,
 ) -> String {
+    let is_new = members.lead.cut_off.get(&member).is_some_and(|since| now < since.plus(MIN_FAILOVER_AFTER));
     let becomes = match until {
         Some(until) => format!("another one takes over if that is still so in {}", until.since(now).brief()),
-        None => "no other member is known to have its data, so that it may take over".to_string(),
+        None if is_new => {
+            "whether another one takes over is decided once they say whether they are connected".to_string()
+        }
+        None => {
+            "no other member is known to have its data, and to be cut off from it, so that it may take over"
+                .to_string()
+        }
     };
     let named = named(members, member);
     format!(
@@ -233,7 +241,9 @@ fn silent(
     let left = until.since(now).brief();
     if let Some(held) = then.filter(|held| is_lasting(held) && members.remaining() > 1) {
         let held = describe((held, None), members, matching, now);
-        return format!("member {named}, the primary, does not work; if that is still so in {left}: {held}");
+        return format!(
+            "member {named}, the primary, does not work, or contact with it is lost; as it stands, no other one takes over in {left}, either: {held}"
+        );
     }
     let quiet = members.lead.failed_over.map(|at| at.plus(QUIET)).filter(|quiet| *quiet > until);
     let becomes = match quiet {
