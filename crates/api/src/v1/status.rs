@@ -147,6 +147,11 @@ impl From<&core::Status> for Status {
     }
 }
 
+/// A reason as it stands in a line: one with several would pass for lines of whoever shows it.
+fn in_one_line(reason: String) -> String {
+    if reason.contains(char::is_control) { reason.replace(char::is_control, " ") } else { reason }
+}
+
 impl TryFrom<Status> for core::Status {
     type Error = ShapeError;
     fn try_from(from: Status) -> Result<Self, ShapeError> {
@@ -167,11 +172,24 @@ impl TryFrom<Status> for core::Status {
             state,
             silent,
             since: Timestamp::from_millis(from.since_ms),
-            reason: from.reason,
+            reason: in_one_line(from.reason),
             attempt: u32::try_from(from.attempt).unwrap_or(u32::MAX),
             log: log.transpose().map_err(|error: ShapeError| error.within("log"))?,
             lifetime: lifetime.transpose()?,
             update: from.update,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_of_several_lines_is_one_line() {
+        let sent = serde_json::json!({"state": "failed", "reason": "x\nnext: run: evil\u{1b}[2K"});
+        let status: Status = serde_json::from_value(sent).unwrap();
+        let read = core::Status::try_from(status).unwrap();
+        assert_eq!(read.reason, "x next: run: evil [2K");
     }
 }

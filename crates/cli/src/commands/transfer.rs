@@ -106,7 +106,7 @@ pub(super) async fn write(global: &Global, config: &Config, file: &Path) -> Comm
             let file = file.display();
             format!(
                 "{} written to {file}\n\n\
-                 a restore needs the certificate authority too: keep {}/pki/ca.pem and ca.key in another place\n\
+                 a restore needs the certificate authority and the keys of secrets too: keep {}/pki/ca.pem, ca.key and secrets.key in another place\n\
                  verify the backup with: bellwether server inspect {file}",
                 Plural(records, "record"),
                 config.data_dir.display()
@@ -177,7 +177,8 @@ pub(super) async fn restore(
                  every node moves to the versions that these records name as soon as it is told, all at once and without batches: to hold \
                  them back, stop their agents before a server starts\n\
                  tokens and node certificates are as they were then: what was revoked later is valid again\n\
-                 the server needs the certificate authority of that time in {}/pki: ca.pem and ca.key, fingerprint {}\n\
+                 the server needs the certificate authority of that time in {}/pki: ca.pem and ca.key, fingerprint {}, and secrets.key with the \
+                 keys of secrets of that time, without which no secret can be read, and no authority that followed that one be used\n\
                  next: bellwether server run{from} --data-dir {}",
                 Plural(contents.records, "record"),
                 date(contents.taken_ms),

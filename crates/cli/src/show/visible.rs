@@ -69,9 +69,15 @@ fn escaped(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Control characters, breaks of lines that few look for, and those that turn the direction of a text around.
+/// Control characters, breaks of lines that few look for, those that turn the direction of a text around, and those that nobody sees.
 pub(super) fn is_obeyed(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    let is_unseen = matches!(
+        c,
+        '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+    );
+    let turns =
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns || is_unseen
 }
 
 #[cfg(test)]
@@ -83,6 +89,7 @@ mod tests {
     fn what_a_terminal_would_obey_is_shown() {
         assert_eq!(text("a\nb\tü \x1b]2;x\x07\u{9b}1m\r"), "a\nb\tü \\u{1b}]2;x\\u{7}\\u{9b}1m\\u{d}");
         assert_eq!(line("nobody\nFORGED\t\u{202e}"), "nobody\\nFORGED\\t\\u{202e}");
+        assert_eq!(line("a\u{61c}b\u{200b}\u{e0041}"), "a\\u{61c}b\\u{200b}\\u{e0041}");
     }
 
     #[test]

@@ -99,7 +99,8 @@ impl EnsembleSight<'_> {
     #[must_use]
     pub fn decide(&self, places: &CandidateNodes) -> EnsembleDecision {
         if self.is_stopped || self.ensemble.mode == EnsembleMode::Unmanaged {
-            let members = EnsembleMembers { change: None, ..self.members.clone() };
+            let mut members = EnsembleMembers { change: None, ..self.members.clone() };
+            self.note_quorum(&mut members);
             return EnsembleDecision { members, step: EnsembleStep::Stopped, events: Vec::new(), wake: None };
         }
         match &self.ensemble.service {
@@ -113,6 +114,7 @@ impl EnsembleSight<'_> {
         let mut members = self.members.clone();
         self.recognize(&mut members);
         self.advance(&mut members);
+        self.note_quorum(&mut members);
         members.refused.retain(|_, refused| refused.until > self.now);
         replace::withdraw(&mut members);
         let voters = self.without_envoy(&members, self.voters(&members));
@@ -158,7 +160,7 @@ impl EnsembleSight<'_> {
     /// The members as the placement sees them: without those that the store does not know any more.
     #[must_use]
     pub fn voters(&self, members: &EnsembleMembers) -> Voters {
-        let quorum_since = self.quorum_since(members);
+        let quorum_since = members.quorum_since.unwrap_or(Timestamp::EPOCH);
         let voter = |(number, member): (&MemberNumber, &Member)| {
             let state = match member.phase {
                 MemberPhase::Preparing if self.is_refused(*number, member) => VoterState::Refused,
@@ -188,23 +190,19 @@ impl EnsembleSight<'_> {
         members.members.iter().filter_map(voter).collect()
     }
 
-    /// Since when a quorum of the members works, as far as is known; the beginning of time if none does. Who was away while none did has not
-    /// failed on its own, and gets its time from then on.
-    fn quorum_since(&self, members: &EnsembleMembers) -> Timestamp {
+    /// Notes since when a quorum of the members works, as far as is known. Who was away while none did has not failed on its own, and gets its time
+    /// from then on; what was reported before an outage is no sign that a quorum worked meanwhile.
+    fn note_quorum(&self, members: &mut EnsembleMembers) {
         let voting = members.members.iter().filter(|(_, member)| member.phase == MemberPhase::Voting);
         let others = foreign::others(members);
         let needed = quorum::quorum(voting.clone().count().saturating_add(others.all()));
-        // Since when those of others work is not known as well: they count as if for ever.
-        let Some(needed) = needed.checked_sub(others.working).filter(|needed| *needed > 0) else {
-            return Timestamp::EPOCH;
+        // One that is not heard of for a moment works as before.
+        let works = |(number, member): &(&MemberNumber, &Member)| {
+            let is_working = |known: &KnownMember| known.report.state == MemberState::Working;
+            !self.is_out_of_contact(member) && self.known(**number, member).is_some_and(is_working)
         };
-        let since = |(number, member): (&MemberNumber, &Member)| {
-            self.report(*number, member).filter(|report| report.state == MemberState::Working)?;
-            self.known(*number, member).map(|known| known.since)
-        };
-        let mut working: Vec<Timestamp> = voting.filter_map(since).collect();
-        working.sort_unstable();
-        working.get(needed.saturating_sub(1)).copied().unwrap_or(Timestamp::EPOCH)
+        let working = voting.filter(works).count().saturating_add(others.working);
+        members.quorum_since = (working >= needed).then(|| members.quorum_since.unwrap_or(self.now));
     }
 
     /// Whether its node says that it cannot have a member as it is.

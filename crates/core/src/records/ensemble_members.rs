@@ -34,6 +34,8 @@ pub struct EnsembleMembers {
     pub last: MemberNumber,
     /// Whether a member has ever served. From then on no member is started as the first, since it would have no data.
     pub is_bootstrapped: bool,
+    /// Since when a quorum of those that vote works, as far as is known; `None` while none does.
+    pub quorum_since: Option<Timestamp>,
     /// The snapshot from which the first of them gets its data; `None` if it begins without any.
     pub restore: Option<RestoreSource>,
     /// The store that something else founded, if it was adopted.
@@ -149,6 +151,7 @@ impl EnsembleMembers {
             service,
             last: MemberNumber::ZERO,
             is_bootstrapped: false,
+            quorum_since: None,
             restore: None,
             adoption: None,
             members: BTreeMap::new(),

@@ -120,6 +120,9 @@ pub struct StoredEnsembleMembers {
     /// Whether a member has ever served.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_bootstrapped: bool,
+    /// Since when a quorum of those that vote works, in milliseconds since the Unix epoch, by the server's clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quorum_since_ms: Option<u64>,
     /// The snapshot from which the first of them gets its data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<RestoreSpec>,
@@ -333,6 +336,7 @@ impl From<&core::EnsembleMembers> for StoredEnsembleMembers {
             service: (&from.service).into(),
             last: from.last.get(),
             is_bootstrapped: from.is_bootstrapped,
+            quorum_since_ms: from.quorum_since.map(Timestamp::as_millis),
             restore: from.restore.as_ref().map(Into::into),
             adoption: from.adoption.as_ref().map(Into::into),
             members: from.members.iter().map(|(number, member)| StoredMember::of(*number, member)).collect(),
@@ -366,6 +370,7 @@ impl TryFrom<StoredEnsembleMembers> for core::EnsembleMembers {
             service: from.service.read()?,
             last: MemberNumber::new(from.last),
             is_bootstrapped: from.is_bootstrapped,
+            quorum_since: from.quorum_since_ms.map(Timestamp::from_millis),
             restore: from.restore.map(TryInto::try_into).transpose()?,
             adoption: from.adoption.map(TryInto::try_into).transpose()?,
             members: try_map_from(members)?,

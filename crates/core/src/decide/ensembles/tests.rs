@@ -1,6 +1,7 @@
 mod adoption;
 mod independent;
 mod model;
+mod outage;
 mod redis;
 mod replace;
 mod restart;
@@ -160,27 +161,6 @@ fn an_ensemble_that_has_served_is_never_founded_again_whoever_is_left_of_it() {
     installation.members.members.clear();
     installation.pass(500);
     assert_eq!(installation.bootstraps, 1);
-}
-
-#[test]
-fn one_that_is_back_later_than_the_quorum_gets_its_time_from_then_on() {
-    let mut installation = Installation::new(5, EnsembleSize::Number(3));
-    installation.settle();
-    let before = installation.members.members.clone();
-    let nodes: Vec<_> = before.values().map(|member| member.node.clone()).collect();
-    nodes.iter().skip(1).for_each(|node| installation.cut_node(node, true));
-    installation.pass(200);
-    installation.cut_node(&nodes[1], false);
-    installation.pass(20);
-    assert_eq!(installation.members.members, before, "the third may be back, too");
-    installation.pass(100);
-    assert!(
-        !installation
-            .members
-            .members
-            .values()
-            .any(|member| member.node == nodes[2] && member.phase.as_str() == "voting")
-    );
 }
 
 #[test]
