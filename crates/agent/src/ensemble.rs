@@ -23,6 +23,7 @@ mod outside;
 mod program;
 mod redis;
 mod redis_access;
+mod redis_info;
 mod snapshot_file;
 mod snapshot_stream;
 mod snapshots;

@@ -49,14 +49,15 @@ pub(super) fn fail_over(
             false => PrimaryStep::Wait(PrimaryWait::OthersHaveMore(more)),
         };
     }
-    let quiet_until = record.failed_over.map(|at| at.plus(spec.quiet));
-    if let Some(until) = quiet_until.filter(|until| now < *until && !is_given_up) {
-        return PrimaryStep::Wait(PrimaryWait::Quiet { until });
-    }
     if reached.len() < needed {
         let silent = holders().filter(|(_, member)| !member.is_reached());
         let silent = silent.map(|(number, _)| *number).collect();
         return PrimaryStep::Wait(PrimaryWait::TooFewReached { reached: reached.len(), needed, silent });
+    }
+    // Only where an acknowledgement lets another one take over.
+    let quiet_until = record.failed_over.map(|at| at.plus(spec.quiet));
+    if let Some(until) = quiet_until.filter(|until| now < *until && !is_given_up) {
+        return PrimaryStep::Wait(PrimaryWait::Quiet { until });
     }
     // Measured only once none of them can get more.
     let attached = reached.iter().filter(|(_, member)| member.follows.is_some() || member.is_primary);
