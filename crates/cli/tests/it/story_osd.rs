@@ -156,15 +156,23 @@ impl Site {
         std::fs::read(read).unwrap()
     }
 
-    /// The store finds nothing wrong with itself but how full the disk of this machine is.
+    /// What the store finds wrong with itself, but how full the disk of this machine is; `None` while it does not answer.
+    fn checks(&self) -> Option<Vec<String>> {
+        let health: serde_json::Value =
+            serde_json::from_str(&self.ceph("ceph", &["health", "-f", "json"])?).unwrap();
+        let checks = health.pointer("/checks").and_then(serde_json::Value::as_object).unwrap();
+        Some(checks.keys().filter(|check| *check != "MON_DISK_LOW").cloned().collect())
+    }
+
+    /// The store finds nothing wrong with itself: first its OSDs are up, then their data are where they are to be, then all is well.
     async fn is_healthy(&self) {
-        wait_for("the store is healthy", async || {
-            let Some(said) = self.ceph("ceph", &["health", "-f", "json"]) else { return false };
-            let health: serde_json::Value = serde_json::from_str(&said).unwrap();
-            let checks = health.pointer("/checks").and_then(serde_json::Value::as_object).unwrap();
-            checks.keys().all(|check| check == "MON_DISK_LOW")
-        })
-        .await;
+        let none_of = |starts: &[&str]| {
+            let is_of = |check: &String| starts.iter().any(|start| check.starts_with(start));
+            self.checks().is_some_and(|checks| !checks.iter().any(is_of))
+        };
+        wait_for("the OSDs are up", async || none_of(&["OSD_"])).await;
+        wait_for("data are where they are to be", async || none_of(&["OSD_", "PG_", "OBJECT_"])).await;
+        wait_for("the store is healthy", async || none_of(&[""])).await;
     }
 
     /// The members, once three of them vote, and nothing is left to be done.
