@@ -110,7 +110,7 @@ fn of_three_two_that_are_cut_off_are_left_alone_however_long() {
         installation.cut_node(node, true);
     }
     installation.pass(10_000);
-    assert_eq!(installation.members, before);
+    assert_eq!(installation.members.members, before.members);
     let step = installation.decide().step;
     assert!(
         matches!(
