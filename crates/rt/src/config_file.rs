@@ -20,17 +20,17 @@ const MAX_BYTES: u64 = 16 << 20;
 /// # Errors
 /// Somebody else can, or it cannot be read, or has no end.
 pub(crate) fn read_trusted(path: &Path) -> Result<String> {
-    trusted(path)?;
+    let file = fs::File::open(path)?;
+    trusted(path, &file.metadata()?)?;
     let mut text = String::new();
-    fs::File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
     if u64::try_from(text.len()).is_ok_and(|length| length > MAX_BYTES) {
         return Err(Error::other(format!("it is larger than {MAX_BYTES} bytes")));
     }
     Ok(text)
 }
 
-fn trusted(path: &Path) -> Result<()> {
-    let about = fs::metadata(path)?;
+fn trusted(path: &Path, about: &fs::Metadata) -> Result<()> {
     for owner in [about.uid(), fs::symlink_metadata(path)?.uid()] {
         is_own(owner, "its owner")?;
     }
@@ -41,7 +41,8 @@ fn trusted(path: &Path) -> Result<()> {
         ));
     }
     directory_of(path)?;
-    directory_of(&fs::canonicalize(path)?)
+    // A pipe, such as `/dev/stdin`, leads to nothing that has a name.
+    if about.is_file() { directory_of(&fs::canonicalize(path)?) } else { Ok(()) }
 }
 
 /// Refuses a file that somebody else can replace in its directory.
@@ -64,7 +65,9 @@ fn directory_of(path: &Path) -> Result<()> {
 fn is_own(owner: u32, whose: &str) -> Result<()> {
     match owner == 0 || owner == rustix::process::geteuid().as_raw() {
         true => Ok(()),
-        false => refused(format!("{whose} is user {owner}, neither root nor the user of this program")),
+        false => refused(format!(
+            "{whose} is user {owner}, neither root nor the user of this program: chown it to one of them"
+        )),
     }
 }
 
@@ -106,6 +109,11 @@ mod tests {
         assert_eq!(said(&file), "read");
         mode(&dir, 0o755);
         assert!(said(Path::new("/dev/zero")).contains("every user can write it"));
+        let (read, mut write) = std::io::pipe().unwrap();
+        std::io::Write::write_all(&mut write, b"a = 1").unwrap();
+        drop(write);
+        let fd = std::os::fd::AsRawFd::as_raw_fd(&read);
+        assert_eq!(read_trusted(Path::new(&format!("/proc/self/fd/{fd}"))).unwrap(), "a = 1");
         // Only root may give something away.
         if rustix::process::geteuid().is_root() {
             chown(&dir, Some(65_534), None).unwrap();
