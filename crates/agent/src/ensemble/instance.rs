@@ -93,20 +93,8 @@ pub(super) fn awaited(
     let client =
         is_same.then_some(SocketAddr::new(entry.address, order.service.client_port().unwrap_or_default()))?;
     let report = MemberReport {
-        number: order.number,
-        identity: order.identity.clone(),
-        state: MemberState::Failed,
         reason: "not looked at yet".to_owned(),
-        peer_url: String::new(),
-        membership: None,
-        outside: None,
-        removed: None,
-        has_ended: false,
-        replication: None,
-        passwords: None,
-        snapshot: None,
-        restarted: None,
-        osds: None,
+        ..MemberReport::of(order.number, order.identity.clone(), MemberState::Failed)
     };
     let instance = of((ensemble, order), &report, None, client)?;
     Some(PublishedInstance { has_results: false, ..instance })

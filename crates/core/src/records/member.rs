@@ -184,6 +184,29 @@ pub struct MemberReport {
     pub osds: Option<BTreeMap<String, StoreOsd>>,
 }
 
+impl MemberReport {
+    /// The report of a member of which nothing is known but its state.
+    #[must_use]
+    pub const fn of(number: MemberNumber, identity: String, state: MemberState) -> Self {
+        Self {
+            number,
+            identity,
+            state,
+            reason: String::new(),
+            peer_url: String::new(),
+            membership: None,
+            outside: None,
+            removed: None,
+            has_ended: false,
+            replication: None,
+            passwords: None,
+            snapshot: None,
+            restarted: None,
+            osds: None,
+        }
+    }
+}
+
 /// What a member says of its replication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replication {

@@ -166,20 +166,8 @@ fn who_does_not_take_the_present_value_is_named() {
     let members = site.fleet().ensemble_members[&site.ensemble.name].value.clone();
     let said = |passwords: Option<PasswordVersions>| {
         let report = MemberReport {
-            number: members.last,
-            identity: members.identity.clone(),
-            state: MemberState::Working,
-            reason: String::new(),
-            peer_url: String::new(),
-            membership: None,
-            removed: None,
-            outside: None,
-            has_ended: false,
-            replication: None,
             passwords,
-            snapshot: None,
-            restarted: None,
-            osds: None,
+            ..MemberReport::of(members.last, members.identity.clone(), MemberState::Working)
         };
         lines(&members, |_| Some(&report)).concat()
     };

@@ -112,22 +112,7 @@ impl Site {
 
 /// What is reported of a member.
 fn report(members: &EnsembleMembers, number: MemberNumber, state: MemberState) -> MemberReport {
-    MemberReport {
-        number,
-        identity: members.identity.clone(),
-        state,
-        reason: String::new(),
-        peer_url: String::new(),
-        membership: None,
-        outside: None,
-        removed: None,
-        has_ended: false,
-        replication: None,
-        passwords: None,
-        snapshot: None,
-        restarted: None,
-        osds: None,
-    }
+    MemberReport::of(number, members.identity.clone(), state)
 }
 
 fn name(number: u64) -> NodeName {

@@ -173,20 +173,10 @@ impl Site {
                 (MemberTask::Run(_), true) => MemberState::Failed,
             };
             let report = MemberReport {
-                number: order.number,
-                identity: order.identity.clone(),
-                state,
                 reason: if state == MemberState::Refused { "it lacks it".into() } else { String::new() },
                 peer_url: format!("tcp://{name}:80"),
-                membership: None,
-                outside: None,
-                removed: None,
-                has_ended: false,
-                replication: None,
-                passwords: None,
-                snapshot: None,
                 restarted: host.restarted,
-                osds: None,
+                ..MemberReport::of(order.number, order.identity.clone(), state)
             };
             let is_same = |known: &&KnownMember| {
                 known.report.number == report.number && known.report.state == report.state

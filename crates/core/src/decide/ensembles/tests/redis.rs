@@ -18,6 +18,12 @@ use crate::decide::placement::primary::{PrimaryStep, PrimaryWait};
 use crate::records::ensemble::EnsembleSize;
 use crate::records::ensemble_members::{MemberPhase, RemovalReason};
 
+/// What is waited for.
+fn wait(machines: &Machines) -> Option<PrimaryWait> {
+    let EnsembleStep::Primary(PrimaryStep::Wait(wait)) = machines.decide().step else { return None };
+    Some(wait)
+}
+
 fn three() -> Machines {
     let mut machines = Machines::new(4, 3, 1);
     machines.settle();

@@ -309,20 +309,10 @@ fn monitor(members: &EnsembleMembers, osds: Option<BTreeMap<String, StoreOsd>>) 
         members: BTreeMap::from([("disks-1".to_string(), own)]),
     };
     let report = MemberReport {
-        number: MemberNumber::new(1),
-        identity: members.identity.clone(),
-        state: MemberState::Working,
-        reason: String::new(),
         peer_url: "v2:10.0.0.1:3300".to_string(),
         membership: Some(membership),
-        outside: None,
-        removed: None,
-        has_ended: false,
-        replication: None,
-        passwords: None,
-        snapshot: None,
-        restarted: None,
         osds,
+        ..MemberReport::of(MemberNumber::new(1), members.identity.clone(), MemberState::Working)
     };
     KnownMember { report, since: NOW }
 }

@@ -1,6 +1,6 @@
 //! What the agents of the machines do and report.
 
-use std::string::{String, ToString};
+use std::string::ToString;
 use std::vec::Vec;
 
 use super::model::{Host, Machines, restart, url};
@@ -115,20 +115,11 @@ impl Machines {
             (MemberTask::Run(_), false) => MemberState::Failed,
         };
         let report = MemberReport {
-            number: order.number,
-            identity,
-            state,
-            reason: String::new(),
             peer_url: url(name),
-            membership: None,
-            outside: None,
-            removed: None,
-            passwords: None,
-            snapshot: None,
             restarted: host.restarted,
-            osds: None,
             has_ended: host.down > 0,
             replication: said.filter(|_| state == MemberState::Working),
+            ..MemberReport::of(order.number, identity, state)
         };
         let before = host.known.take();
         let is_same = before.as_ref().is_some_and(|before| before.report.state == state);

@@ -2,14 +2,8 @@
 
 use super::act::Act;
 use super::model::Machines;
-use super::three;
-use crate::decide::ensembles::EnsembleStep;
-use crate::decide::placement::primary::{PrimaryStep, PrimaryWait};
-
-fn wait(machines: &Machines) -> Option<PrimaryWait> {
-    let EnsembleStep::Primary(PrimaryStep::Wait(wait)) = machines.decide().step else { return None };
-    Some(wait)
-}
+use super::{three, wait};
+use crate::decide::placement::primary::PrimaryWait;
 
 #[test]
 fn a_primary_that_is_cut_off_from_its_replicas_alone_is_followed_after_its_time_and_comes_back_as_a_replica()

@@ -1,21 +1,9 @@
 use super::act::Act;
 use super::model::Machines;
-use super::three;
-use crate::decide::ensembles::EnsembleStep;
-use crate::decide::placement::primary::{PrimaryStep, PrimaryWait};
+use super::{three, wait};
+use crate::decide::placement::primary::PrimaryWait;
 use crate::records::ensemble::EnsembleService;
 use crate::words::time::Span;
-
-/// What is waited for.
-fn wait(machines: &Machines) -> Option<PrimaryWait> {
-    match machines.decide().step {
-        EnsembleStep::Primary(PrimaryStep::Wait(wait)) => Some(wait),
-        EnsembleStep::Primary(_)
-        | EnsembleStep::Quorum(_)
-        | EnsembleStep::Independent(_)
-        | EnsembleStep::Stopped => None,
-    }
-}
 
 /// Three members whose silent ones are long left alone; the agent of the primary is dead, and its Redis lives.
 fn without_agent() -> Machines {
