@@ -1,7 +1,10 @@
 //! A real Redis on four hosts: the network between its members is cut, and all of them are heard of. A primary without its replicas takes no
 //! writes, and another one takes over; a replica without its primary is replaced. No write that a replica had is lost.
 
+use std::time::Duration;
+
 use bellwether_api::v1::ensemble::members::EnsembleMember;
+use bellwether_api::v1::service::InstanceStatus;
 use bellwether_testbed::Network;
 
 use crate::place::{Setup, done, free_ports, text, wait_for};
@@ -21,6 +24,16 @@ fn others(members: &[EnsembleMember], than: usize) -> Vec<usize> {
 
 async fn is_told(place: &Setup, reason: &str) {
     wait_for(reason, async || text(&place.run(&["why", "ensemble/cache"]).stdout).contains(reason)).await;
+}
+
+/// Reads from the member of this host are old, and its instance says so.
+async fn warns(place: &Setup, host: usize) {
+    wait_for("its instance warns", async || {
+        let found = place.client().service("default", "cache", None, Duration::ZERO).await.unwrap();
+        let of_it = found.instances.iter().find(|instance| instance.node == format!("mem-{host}"));
+        of_it.is_some_and(|instance| instance.status == InstanceStatus::Warning)
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -72,6 +85,7 @@ async fn members_that_are_cut_off_from_each_other_are_followed_and_replaced() {
         &format!("member {cut_off} on mem-{cut} does not work; it is replaced if that is still so in"),
     )
     .await;
+    warns(&place, cut).await;
     wait_for("another member is in its place", async || {
         complete(&place, 3).await.iter().all(|member| member.number != cut_off)
     })

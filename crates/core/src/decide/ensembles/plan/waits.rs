@@ -210,10 +210,10 @@ fn alone(
     let becomes = match until {
         Some(until) => format!("another one takes over if that is still so in {}", until.since(now).brief()),
         None if is_new => {
-            "whether another one takes over is decided once they say whether they are connected".to_string()
+            "whether another one takes over is decided once the replicas say whether they are connected".to_string()
         }
         None => {
-            "no other member is known to have its data, and to be cut off from it, so that it may take over"
+            "no other member may take over: that takes replicas that have its data, and say that they are not connected"
                 .to_string()
         }
     };
@@ -242,7 +242,7 @@ fn silent(
     if let Some(held) = then.filter(|held| is_lasting(held) && members.remaining() > 1) {
         let held = describe((held, None), members, matching, now);
         return format!(
-            "member {named}, the primary, does not work, or contact with it is lost; as it stands, no other one takes over in {left}, either: {held}"
+            "member {named}, the primary, does not work, or contact with it is lost; as things stand, no other one will take over in {left}: {held}"
         );
     }
     let quiet = members.lead.failed_over.map(|at| at.plus(QUIET)).filter(|quiet| *quiet > until);
