@@ -190,18 +190,24 @@ impl EnsembleSight<'_> {
         members.members.iter().filter_map(voter).collect()
     }
 
-    /// Notes since when a quorum of the members works, as far as is known. Who was away while none did has not failed on its own, and gets its time
-    /// from then on; what was reported before an outage is no sign that a quorum worked meanwhile.
+    /// Notes since when a quorum of the members works, as far as is known; where they do not vote, since when any of them does. Who was away while
+    /// none did has not failed on its own, and gets its time from then on; what was reported before an outage is no sign that a quorum worked
+    /// meanwhile.
     fn note_quorum(&self, members: &mut EnsembleMembers) {
-        let voting = members.members.iter().filter(|(_, member)| member.phase == MemberPhase::Voting);
+        let votes = members.service.has_voters();
+        let phase = if votes { MemberPhase::Voting } else { MemberPhase::Serving };
+        let serving = members.members.iter().filter(|(_, member)| member.phase == phase);
         let others = foreign::others(members);
-        let needed = quorum::quorum(voting.clone().count().saturating_add(others.all()));
+        let needed = match votes {
+            true => quorum::quorum(serving.clone().count().saturating_add(others.all())),
+            false => 1,
+        };
         // One that is not heard of for a moment works as before.
         let works = |(number, member): &(&MemberNumber, &Member)| {
             let is_working = |known: &KnownMember| known.report.state == MemberState::Working;
             !self.is_out_of_contact(member) && self.known(**number, member).is_some_and(is_working)
         };
-        let working = voting.filter(works).count().saturating_add(others.working);
+        let working = serving.filter(works).count().saturating_add(others.working);
         members.quorum_since = (working >= needed).then(|| members.quorum_since.unwrap_or(self.now));
     }
 

@@ -290,13 +290,23 @@ impl MemberSight<'_> {
         self.lack.as_ref().map(|lack| self.waits(MemberState::Failed, lack))
     }
 
-    /// Why a member is not started that had data.
+    /// Why a member is not started that was started before, and has no data. One that was to vote already had some.
     fn lost(&self) -> String {
         let place = self.place;
-        format!(
-            "is not started: its data are gone from {place}, and without them it would forget what it has acknowledged; or its first start \
-             failed before they were there, as on a full disk, which its output says"
-        )
+        let never = "and without them it would forget what it has acknowledged";
+        match self.order.task {
+            MemberTask::Run(MemberStart::Again) => {
+                format!("is not started: its data are gone from {place}, {never}")
+            }
+            MemberTask::Run(MemberStart::First | MemberStart::Join(_))
+            | MemberTask::Prepare
+            | MemberTask::Leave => {
+                format!(
+                    "is not started again: its first start left no data in {place}, as on a full disk, which its output says; or its data are \
+                     gone since, {never}"
+                )
+            }
+        }
     }
 
     fn waits(&self, state: MemberState, lack: &str) -> MemberStep {

@@ -34,7 +34,7 @@ pub struct EnsembleMembers {
     pub last: MemberNumber,
     /// Whether a member has ever served. From then on no member is started as the first, since it would have no data.
     pub is_bootstrapped: bool,
-    /// Since when a quorum of those that vote works, as far as is known; `None` while none does.
+    /// Since when a quorum of those that vote works, or any where none votes, as far as is known; `None` while none does.
     pub quorum_since: Option<Timestamp>,
     /// The snapshot from which the first of them gets its data; `None` if it begins without any.
     pub restore: Option<RestoreSource>,

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 
 use self::step::MAX_STEPS;
 pub use self::step::PlannedStep;
-use self::waits::{no_room, replaced, unreplaced};
+use self::waits::{Circumstances, no_room, replaced, unreplaced};
 use super::candidates::{candidates, with_snapshot, without_refusing};
 use super::osds::OsdsSight;
 use super::replace;
@@ -78,7 +78,6 @@ pub fn plan(
         EnsembleSight { ensemble, members: of, nodes: &nodes, is_stopped: false, listening_since, now };
     let voters = sight.without_envoy(of, sight.voters(of));
     places = without_leaving(&sight, places, &voters);
-    let matching = places.values().filter(|place| place.matches).count();
     let wanted = match &ensemble.service {
         EnsembleService::Etcd(_) | EnsembleService::Ceph(_) => {
             quorum::wanted(&QuorumSpec::of(ensemble), &places, &voters)
@@ -101,9 +100,11 @@ pub fn plan(
         EnsembleService::Etcd(_) | EnsembleService::Ceph(_) => {
             let reason = |number, reason| replace::reason(of, number, reason);
             let spec = QuorumSpec { others: foreign::others(of), ..QuorumSpec::of(ensemble) };
-            let (steps, end) = play(&spec, (places, of), voters, (now, reason));
-            let described =
-                end.and_then(|(wait, has_room)| describe((&wait, has_room), members, matching, now));
+            let (steps, end) = play(&spec, (places.clone(), of), voters, (now, reason));
+            let described = end.and_then(|(wait, has_room, dead)| {
+                let of = Circumstances::new(&sight, &places, dead);
+                describe((&wait, has_room), members, &of)
+            });
             (steps, taken.or(unfounded).or(described))
         }
         EnsembleService::Redis(redis) => primaries::steps(&sight, redis, &places),
@@ -150,13 +151,13 @@ fn without_leaving(sight: &EnsembleSight<'_>, places: CandidateNodes, voters: &V
 }
 
 /// The changes until nothing is to be changed, or something is waited for that is not a change under way; for a member that is yet to be replaced,
-/// with whether a node may have another one.
+/// with whether a node may have another one, and those that have not worked for their time.
 fn play(
     spec: &QuorumSpec,
     (mut places, of): (CandidateNodes, &EnsembleMembers),
     mut voters: Voters,
     (now, named): (Timestamp, impl Fn(MemberNumber, RemovalReason) -> RemovalReason),
-) -> (Vec<PlannedStep>, Option<(QuorumWait, bool)>) {
+) -> (Vec<PlannedStep>, Option<(QuorumWait, bool, Vec<MemberNumber>)>) {
     let (mut steps, mut last) = (Vec::new(), of.last);
     while steps.len() < MAX_STEPS {
         let works = voters.values().any(|voter| voter.state == VoterState::Working);
@@ -203,7 +204,15 @@ fn play(
                     matches!(then, QuorumStep::Wait(QuorumWait::NoRoom { .. }))
                 };
                 let has_room = !matches!(&wait, QuorumWait::Silent { until, .. } if is_room_missing(*until));
-                return (steps, Some((wait, has_room)));
+                let is_dead = |(_, voter): &(&MemberNumber, &Voter)| match voter.state {
+                    VoterState::Silent { since } => since.plus(spec.failover_after) <= now,
+                    VoterState::Joining { .. }
+                    | VoterState::Refused
+                    | VoterState::Working
+                    | VoterState::Leaving => false,
+                };
+                let dead = voters.iter().filter(is_dead).map(|(number, _)| *number).collect();
+                return (steps, Some((wait, has_room, dead)));
             }
         }
     }
@@ -282,11 +291,9 @@ pub fn working<'a>(
 fn describe(
     (wait, has_room): (&QuorumWait, bool),
     members: Option<&EnsembleMembers>,
-    matching: usize,
-    now: Timestamp,
+    of: &Circumstances,
 ) -> Option<String> {
-    let node = |number| members?.members.get(&number).map(|member| format!(" on {}", member.node));
-    let named = |number: MemberNumber| format!("{number}{}", node(number).unwrap_or_default());
+    let named = |number| members.map_or_else(String::new, |members| waits::named(members, number));
     Some(match wait {
         QuorumWait::Joining(_) | QuorumWait::Leaving(_) => return None,
         QuorumWait::QuorumLost { working, voters, silent } => {
@@ -300,10 +307,13 @@ fn describe(
                 named.join(" and ")
             )
         }
-        QuorumWait::Silent { member, until: _ } if !has_room => unreplaced(&named(*member), matching),
-        QuorumWait::Silent { member, until } => replaced(&named(*member), *until, now),
-        QuorumWait::NoRoom { missing } => no_room(matching, *missing),
-        QuorumWait::Others => waits::of_others(members?, now),
+        QuorumWait::Silent { member, until: _ } if !has_room => unreplaced(&named(*member), of.matching),
+        QuorumWait::Silent { member, until } => replaced(&named(*member), *until, of),
+        QuorumWait::NoRoom { missing } => {
+            let dead = members.map_or_else(Vec::new, |members| of.dead(members));
+            no_room(of.matching, *missing, &dead)
+        }
+        QuorumWait::Others => waits::of_others(members?, of.now),
     })
 }
 

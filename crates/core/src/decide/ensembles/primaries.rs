@@ -25,6 +25,7 @@ impl EnsembleSight<'_> {
     ) -> EnsembleDecision {
         let mut members = self.members.clone();
         self.advance_instances(&mut members);
+        self.note_quorum(&mut members);
         members.refused.retain(|_, refused| refused.until > self.now);
         replace::withdraw(&mut members);
         let cut = core::mem::take(&mut members.lead.cut);
@@ -184,6 +185,9 @@ impl EnsembleSight<'_> {
         if let Some(since) = self.silent_since(number, member) {
             let has_ended = self.report(number, member).is_some_and(|report| report.has_ended);
             let was_primary = lead.primary == Some(number) && lead.promotion.is_none();
+            let is_gone = !self.nodes.contains_key(&member.node);
+            let any_since = members.quorum_since.filter(|_| !is_gone).unwrap_or(Timestamp::EPOCH);
+            let since = since.max(any_since);
             return if has_ended && was_primary {
                 InstanceState::Ended
             } else {

@@ -4,12 +4,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::step::{MAX_STEPS, PlannedStep};
-use super::waits::{named, no_room, replaced, unreplaced};
+use super::waits::{Circumstances, named, no_room, replaced, unreplaced};
 use crate::decide::ensembles::EnsembleSight;
 use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::independent::{
     IndependentMember, IndependentSpec, IndependentState, IndependentStep, IndependentWait, next_step,
 };
+use crate::words::counter::MemberNumber;
 use crate::words::time::Timestamp;
 
 /// The changes until nothing is to be changed, or something is waited for that is not a change under way, with what that is.
@@ -45,14 +46,23 @@ pub(super) fn steps(
                 steps.push(PlannedStep::Join(number, member.node.clone()));
             }
             IndependentStep::Wait(wait) => {
-                let matching = places.values().filter(|place| place.matches).count();
                 let is_room_missing = |until: Timestamp| {
                     let then = next_step(&spec, &places, &members, until);
                     matches!(then, IndependentStep::Wait(IndependentWait::NoRoom { .. }))
                 };
                 let has_room =
                     !matches!(&wait, IndependentWait::Silent { until, .. } if is_room_missing(*until));
-                return (steps, describe((&wait, has_room), sight, matching));
+                let is_dead = |(_, member): &(&MemberNumber, &IndependentMember)| match member.state {
+                    IndependentState::Silent { since } => {
+                        since.plus(sight.ensemble.failover_after) <= sight.now
+                    }
+                    IndependentState::Joining { .. }
+                    | IndependentState::Refused
+                    | IndependentState::Working => false,
+                };
+                let dead = members.iter().filter(is_dead).map(|(number, _)| *number).collect();
+                let of = Circumstances::new(sight, &places, dead);
+                return (steps, describe((&wait, has_room), sight, &of));
             }
         }
     }
@@ -64,20 +74,20 @@ pub(super) fn steps(
 fn describe(
     (wait, has_room): (&IndependentWait, bool),
     sight: &EnsembleSight<'_>,
-    matching: usize,
+    of: &Circumstances,
 ) -> Option<String> {
     match wait {
         IndependentWait::Joining(_) => None,
         IndependentWait::Silent { member, until: _ } if !has_room => {
-            Some(unreplaced(&named(sight.members, *member), matching))
+            Some(unreplaced(&named(sight.members, *member), of.matching))
         }
         IndependentWait::Silent { member, until } => {
-            Some(replaced(&named(sight.members, *member), *until, sight.now))
+            Some(replaced(&named(sight.members, *member), *until, of))
         }
         IndependentWait::NoneWorks => Some(
             "none of its members works, and none is replaced before one does: start them, see what they all need, or decommission the nodes that are gone for good"
                 .into(),
         ),
-        IndependentWait::NoRoom { missing } => Some(no_room(matching, *missing)),
+        IndependentWait::NoRoom { missing } => Some(no_room(of.matching, *missing, &of.dead(sight.members))),
     }
 }

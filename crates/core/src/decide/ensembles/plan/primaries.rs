@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::step::{MAX_STEPS, PlannedStep};
-use super::waits::describe;
+use super::waits::{Circumstances, describe};
 use crate::decide::ensembles::EnsembleSight;
 use crate::decide::ensembles::primaries::removal;
 use crate::decide::placement::CandidateNodes;
@@ -51,14 +51,13 @@ pub(super) fn steps(
             PrimaryStep::Rest => return (play.steps, None),
             PrimaryStep::Wait(wait) => {
                 if !play.goes_on(&wait) {
-                    let matching = places.values().filter(|place| place.matches).count();
                     let then = if let PrimaryWait::Silent { until, .. } = &wait {
                         Some(next_step(&spec, places, (&play.record, &play.instances), *until))
                     } else {
                         None
                     };
                     let then = if let Some(PrimaryStep::Wait(then)) = &then { Some(then) } else { None };
-                    let line = describe((&wait, then), members, matching, sight.now);
+                    let line = describe((&wait, then), members, &play.circumstances(&spec));
                     return (play.steps, Some(line));
                 }
             }
@@ -74,6 +73,18 @@ pub(super) fn steps(
 }
 
 impl Play<'_> {
+    fn circumstances(&self, spec: &PrimarySpec) -> Circumstances {
+        let is_dead = |(number, instance): &(&MemberNumber, &Instance)| match instance.state {
+            InstanceState::Silent { since } => since.plus(spec.patience(**number)) <= self.sight.now,
+            InstanceState::Joining { .. }
+            | InstanceState::Up
+            | InstanceState::Restarted
+            | InstanceState::Ended => false,
+        };
+        let dead = self.instances.iter().filter(is_dead).map(|(number, _)| *number).collect();
+        Circumstances::new(self.sight, self.places, dead)
+    }
+
     fn make(&mut self, step: PrimaryStep) {
         match step {
             PrimaryStep::Add(node) => {

@@ -248,12 +248,21 @@ fn silent_members_are_waited_for() {
         full.plan(&ensemble).waiting.unwrap(),
         "member 1 on db-1 does not work, and is not replaced: no node may have another member"
     );
+    // The same is said of it once its time is over.
+    let fleet = full.world.fleets.get(&full.namespace).unwrap();
+    let later = Timestamp::from_millis(NOW.as_millis() + 3_600_000);
+    assert_eq!(
+        plan(fleet, &ensemble, None, (later, Timestamp::EPOCH)).waiting.unwrap(),
+        "member 1 on db-1 does not work, and is not replaced: no node may have another member"
+    );
     // A server that was away has heard nobody meanwhile.
     let fleet = site.world.fleets.get(&site.namespace).unwrap();
     let later = Timestamp::from_millis(NOW.as_millis() + 300_000);
     let waiting = |listening_since| plan(fleet, &ensemble, None, (later, listening_since)).waiting.unwrap();
     assert!(
-        waiting(Timestamp::EPOCH).ends_with("still so in 5m") && waiting(later).ends_with("still so in 10m")
+        waiting(Timestamp::EPOCH).ends_with("still so in 5m")
+            && waiting(later)
+                .ends_with("still so in 10m (counted anew since the server that leads was started)")
     );
     site.presence(2, PresenceState::Unreachable);
     let waiting = site.plan(&ensemble).waiting.unwrap();

@@ -5,6 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::step::are;
+use crate::decide::ensembles::EnsembleSight;
 use crate::decide::ensembles::foreign::hindering;
 use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::primary::{PrimaryWait, QUIET};
@@ -15,13 +16,38 @@ use crate::records::ensemble_restore::RestoreSource;
 use crate::words::counter::MemberNumber;
 use crate::words::time::Timestamp;
 
+/// What a wait is told with.
+pub(super) struct Circumstances {
+    /// How many nodes match.
+    pub(super) matching: usize,
+    /// The members that have not worked for so long that others are to take their places.
+    pub(super) dead: Vec<MemberNumber>,
+    /// When the time is over of one that did not work already when the server that leads was started.
+    pub(super) until_anew: Timestamp,
+    /// What is the time.
+    pub(super) now: Timestamp,
+}
+
+impl Circumstances {
+    pub(super) fn new(sight: &EnsembleSight<'_>, places: &CandidateNodes, dead: Vec<MemberNumber>) -> Self {
+        let until_anew = sight.listening_since.plus(sight.ensemble.failover_after);
+        let matching = places.values().filter(|place| place.matches).count();
+        Self { matching, dead, until_anew, now: sight.now }
+    }
+
+    /// The members that are dead, with their nodes.
+    pub(super) fn dead(&self, members: &EnsembleMembers) -> Vec<String> {
+        self.dead.iter().map(|number| named(members, *number)).collect()
+    }
+}
+
 /// What is waited for, in one line, with what will be afterwards, if nothing changes until then.
 pub(super) fn describe(
     (wait, then): (&PrimaryWait, Option<&PrimaryWait>),
     members: &EnsembleMembers,
-    matching: usize,
-    now: Timestamp,
+    of: &Circumstances,
 ) -> String {
+    let now = of.now;
     let named = |number: &MemberNumber| named(members, *number);
     let all = |numbers: &[MemberNumber]| {
         let noun = if numbers.len() == 1 { "member" } else { "members" };
@@ -29,7 +55,7 @@ pub(super) fn describe(
     };
     match wait {
         PrimaryWait::Joining(number) => format!("member {} has not answered yet", named(number)),
-        PrimaryWait::Silent { member, until } => silent((*member, *until), then, members, (matching, now)),
+        PrimaryWait::Silent { member, until } => silent((*member, *until), then, members, of),
         PrimaryWait::Blocked { member, until } => blocked(*member, *until, members, now),
         PrimaryWait::Alone { member, until } => alone(*member, *until, members, now),
         PrimaryWait::LeaverStreams(number) => leaver_streams(members, *number),
@@ -73,7 +99,7 @@ pub(super) fn describe(
                 named(member)
             )
         }
-        PrimaryWait::NoRoom { missing } => no_room(matching, *missing),
+        PrimaryWait::NoRoom { missing } => no_room(of.matching, *missing, &of.dead(members)),
     }
 }
 
@@ -97,9 +123,16 @@ const fn is_lasting(wait: &PrimaryWait) -> bool {
     }
 }
 
-/// That members are missing, and no node may have one.
-pub(super) fn no_room(matching: usize, missing: usize) -> String {
-    format!("{}, and {missing} more {} needed", none_may(matching), are(missing))
+/// That members are missing, and no node may have one; if all of these are in the place of ones that do not work, which.
+pub(super) fn no_room(matching: usize, missing: usize, silent: &[String]) -> String {
+    let none = none_may(matching);
+    match silent {
+        [one] if missing == 1 => unreplaced(one, matching),
+        several if several.len() == missing => {
+            format!("members {} do not work, and are not replaced: {none}", several.join(" and "))
+        }
+        _ => format!("{none}, and {missing} more {} needed", are(missing)),
+    }
 }
 
 /// That a member does not work, and no node may have another one in its place.
@@ -145,9 +178,14 @@ pub(super) fn of_others(members: &EnsembleMembers, now: Timestamp) -> String {
 }
 
 /// That a member does not work, and when another one takes its place.
-pub(super) fn replaced(named: &str, until: Timestamp, now: Timestamp) -> String {
-    let left = until.since(now).brief();
-    format!("member {named} does not work; it is replaced if that is still so in {left}")
+pub(super) fn replaced(named: &str, until: Timestamp, of: &Circumstances) -> String {
+    let left = until.since(of.now).brief();
+    format!("member {named} does not work; it is replaced if that is still so in {left}{}", anew(until, of))
+}
+
+/// Behind a time that is longer than one expects who saw it before.
+fn anew(until: Timestamp, of: &Circumstances) -> &'static str {
+    if until == of.until_anew { " (counted anew since the server that leads was started)" } else { "" }
 }
 
 /// A member with its node.
@@ -229,18 +267,18 @@ fn silent(
     (member, until): (MemberNumber, Timestamp),
     then: Option<&PrimaryWait>,
     members: &EnsembleMembers,
-    (matching, now): (usize, Timestamp),
+    of: &Circumstances,
 ) -> String {
-    let named = named(members, member);
+    let (now, named) = (of.now, named(members, member));
     if members.lead.primary != Some(member) {
         return match then {
-            Some(PrimaryWait::NoRoom { .. }) => unreplaced(&named, matching),
-            Some(_) | None => replaced(&named, until, now),
+            Some(PrimaryWait::NoRoom { .. }) => unreplaced(&named, of.matching),
+            Some(_) | None => replaced(&named, until, of),
         };
     }
     let left = until.since(now).brief();
     if let Some(held) = then.filter(|held| is_lasting(held) && members.remaining() > 1) {
-        let held = describe((held, None), members, matching, now);
+        let held = describe((held, None), members, of);
         return format!(
             "member {named}, the primary, does not work, or contact with it is lost; as things stand, no other one will take over in {left}: {held}"
         );
@@ -253,7 +291,7 @@ fn silent(
              again by itself for {}",
             quiet.since(now).brief()
         ),
-        None => format!("another one takes over if that is still so in {left}"),
+        None => format!("another one takes over if that is still so in {left}{}", anew(until, of)),
     };
     format!("member {named}, the primary, does not work; {becomes}")
 }

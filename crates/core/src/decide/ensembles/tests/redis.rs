@@ -5,6 +5,7 @@ mod agents;
 mod cut_off;
 mod decommissioned;
 mod model;
+mod outage;
 mod replace;
 
 use std::vec::Vec;

@@ -1,0 +1,42 @@
+//! An outage of all machines that have a member: who is back later than another one has its time from then on.
+
+use super::act::Act;
+use super::model::Machines;
+use super::three;
+use crate::records::ensemble_members::{MemberPhase, RemovalReason};
+use crate::words::counter::MemberNumber;
+
+/// All of three were away for long, and the first ones are back.
+fn back(first: &[usize]) -> Machines {
+    let mut machines = three();
+    (0..3).for_each(|host| machines.act(&Act::Isolate(host)));
+    machines.pass(200);
+    first.iter().for_each(|host| machines.act(&Act::Heal(*host)));
+    machines.pass(20);
+    machines
+}
+
+#[test]
+fn a_replica_that_is_back_later_than_the_others_is_replaced_after_its_time_and_not_before() {
+    let mut machines = back(&[0, 1]);
+    let last = MemberNumber::ZERO.next().next().next();
+    assert_eq!(machines.members.last, last, "the third may be back, too: {:?}", machines.members);
+    assert_eq!((machines.primary_host(), machines.serving()), (Some(0), 3), "{:?}", machines.members);
+    machines.pass(100);
+    assert_eq!(machines.members.members[&last].phase, MemberPhase::Removed(RemovalReason::Dead));
+    assert_eq!(machines.serving(), 3);
+    assert!(machines.is_all_there());
+}
+
+#[test]
+fn a_primary_that_is_back_later_than_its_replicas_is_followed_after_its_time_and_not_before() {
+    let mut machines = back(&[1, 2]);
+    assert_eq!(machines.members.lead.primary.map(|number| number.get()), Some(1), "it may be back, too");
+    machines.act(&Act::Heal(0));
+    machines.settle();
+    assert_eq!((machines.primary_host(), machines.is_all_there()), (Some(0), true));
+    let mut machines = back(&[1, 2]);
+    machines.pass(100);
+    assert!(machines.primary_host().is_some_and(|host| host != 0), "{:?}", machines.members);
+    assert!(machines.is_all_there());
+}
