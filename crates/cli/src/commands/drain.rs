@@ -6,6 +6,7 @@ use bellwether_api::v1::node::{Drain, DrainRequest, NodeView};
 
 use bellwether_core::words::percent::Amount;
 
+use super::node::members;
 use super::selected_nodes::picked;
 use crate::args::DrainNodes;
 use crate::confirm::confirm;
@@ -42,7 +43,14 @@ pub(super) async fn run(context: &Context, drain: DrainNodes) -> CommandResult {
             false => context.show.changed(&format!("node {name}: {}", state(&after))),
         }
     }
-    if drain.watch { watch(context, nodes, last).await } else { Ok(Exit::Yes) }
+    let names: Vec<String> = nodes.iter().map(|view| view.node.name.clone()).collect();
+    let exit = if drain.watch { watch(context, nodes, last).await? } else { Exit::Yes };
+    // Services are withdrawn at once; members of ensembles leave later, or stay.
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    for line in members::staying(context, &names).await {
+        context.show.note(&format!("note: {line}"));
+    }
+    Ok(exit)
 }
 
 /// What is about to happen to several nodes.

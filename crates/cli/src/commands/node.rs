@@ -1,7 +1,7 @@
 //! `node`: the machines of the fleet.
 
 mod facts;
-mod members;
+pub(super) mod members;
 
 use super::lists;
 use bellwether_api::paths::{self, fill};

@@ -1,6 +1,9 @@
-//! The members of ensembles on a node, before it goes.
+//! The members of ensembles on a node, before it goes, or is to be emptied.
 
 use bellwether_api::v1::ensemble::members::{EnsembleMember, MemberHealth, MemberPhase};
+use bellwether_api::v1::ensemble::osd_reports::SafeToRemove;
+use bellwether_api::v1::ensemble::osds::OsdPhase;
+use bellwether_api::v1::ensemble::status::EnsembleStatus;
 
 use crate::context::Context;
 
@@ -25,6 +28,54 @@ pub(super) async fn lost(context: &Context, node: &str) -> Vec<String> {
         }
     }
     lines
+}
+
+/// What drained nodes have of ensembles, line by line: it leaves later, or stays.
+pub(in crate::commands) async fn staying(context: &Context, nodes: &[&str]) -> Vec<String> {
+    let (client, namespace) = (&context.client, context.namespace.as_str());
+    let page = match client.ensembles(namespace).await {
+        Ok(page) => page,
+        Err(error) => return vec![format!("whether members of ensembles are on them is not known: {error}")],
+    };
+    let mut lines = Vec::new();
+    for ensemble in page.items {
+        let is_on = |status: &EnsembleStatus| !parts(status, nodes).is_empty();
+        if !ensemble.status.as_ref().is_some_and(is_on) {
+            continue;
+        }
+        let name = &ensemble.name;
+        match client.ensemble(namespace, name).await {
+            Ok(read) => lines.extend(read.status.iter().flat_map(|status| stays(name, status, nodes))),
+            Err(error) => lines.push(format!("what of ensemble {name} is on them is not known: {error}")),
+        }
+    }
+    lines
+}
+
+/// What these nodes have of an ensemble: each member and OSD with its node, but those that may go with it.
+fn parts<'a>(status: &'a EnsembleStatus, nodes: &[&str]) -> Vec<(String, &'a str)> {
+    let is_on = |node: &str| nodes.contains(&node);
+    let members = status.members.iter().filter(|member| member.state != MemberPhase::Removed);
+    let members = members.map(|member| (format!("member {}", member.number), member.node.as_str()));
+    let osds = status
+        .osds
+        .iter()
+        .filter(|osd| osd.state != OsdPhase::Removed && osd.safe_to_remove != Some(SafeToRemove::Yes));
+    let osds = osds.map(|osd| (format!("OSD {}", osd.number), osd.node.as_str()));
+    members.chain(osds).filter(|(_, node)| is_on(node)).collect()
+}
+
+fn stays(ensemble: &str, status: &EnsembleStatus, nodes: &[&str]) -> Vec<String> {
+    let until = match &status.waiting {
+        Some(waiting) => format!("as long as this is so: {waiting}"),
+        None => "until others have what it has".to_owned(),
+    };
+    let line = |(part, node): (String, &str)| {
+        format!(
+            "{part} of ensemble {ensemble} stays on node {node} {until}; see: bellwether why ensemble/{ensemble}"
+        )
+    };
+    parts(status, nodes).into_iter().map(line).collect()
 }
 
 fn line(ensemble: &str, members: &[EnsembleMember], node: &str) -> Option<String> {
@@ -61,6 +112,25 @@ mod tests {
             store_id: None,
             peer_url: None,
         }
+    }
+
+    #[test]
+    fn what_stays_on_a_drained_node_is_said_with_what_it_waits_for() {
+        let members = vec![member(1, "a", MemberHealth::Working), member(2, "b", MemberHealth::Working)];
+        let mut status = EnsembleStatus { members, ..EnsembleStatus::default() };
+        assert!(stays("disks", &status, &["c"]).is_empty());
+        assert_eq!(
+            stays("disks", &status, &["a", "c"]),
+            [
+                "member 1 of ensemble disks stays on node a until others have what it has; see: bellwether why ensemble/disks"
+            ]
+        );
+        status.waiting = Some("no node may have another member".to_owned());
+        let said = stays("disks", &status, &["b"]);
+        assert!(
+            said[0].contains("on node b as long as this is so: no node may have another member;"),
+            "{said:?}"
+        );
     }
 
     #[test]
