@@ -12,6 +12,7 @@ mod testbed;
 mod tidy;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -71,7 +72,18 @@ enum Chore {
     },
 }
 
-fn main() -> Result<()> {
+/// The failure is the last line, without a backtrace: what the chore started has said above what is wrong.
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            shell::say(&format!("failed: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
     let root = root();
     match Args::parse().chore {
         Chore::Tidy(shown) => tidy::run_or_show(&root, &shown),

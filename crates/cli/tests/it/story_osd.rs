@@ -4,6 +4,7 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use bellwether_api::v1::ensemble::members::{EnsembleMember, MemberPhase};
 use bellwether_api::v1::ensemble::osd_reports::SafeToRemove;
@@ -13,6 +14,12 @@ use bellwether_testbed::Network;
 use crate::place::{Setup, done, text, wait_for};
 
 const NODES: usize = 4;
+
+/// How long data may move, on a machine that does other things, too.
+const HEALTHY_WITHIN: Duration = Duration::from_secs(180);
+
+/// How the names of those findings of the store begin that say that its machine is slow, or its disk nearly full.
+const OF_MACHINE: [&str; 4] = ["MON_DISK_", "OSD_SLOW_PING_TIME_", "SLOW_OPS", "MON_CLOCK_SKEW"];
 
 /// Files as devices, until the story is over, and where one is mounted.
 #[derive(Default)]
@@ -156,23 +163,27 @@ impl Site {
         std::fs::read(read).unwrap()
     }
 
-    /// What the store finds wrong with itself, but how full the disk of this machine is; `None` while it does not answer.
+    /// What the store finds wrong with itself, but what this machine is the cause of, with a disk and processors that others use, too; `None`
+    /// while it does not answer.
     fn checks(&self) -> Option<Vec<String>> {
         let said = self.ceph("ceph", &["health", "-f", "json"])?;
         let health: serde_json::Value = serde_json::from_str(&said).ok()?;
-        let checks = health.pointer("/checks")?.as_object()?;
-        Some(checks.keys().filter(|check| *check != "MON_DISK_LOW").cloned().collect())
+        let checks = health.pointer("/checks")?.as_object()?.keys();
+        let is_of_machine = |check: &&String| OF_MACHINE.iter().any(|start| check.starts_with(start));
+        Some(checks.filter(|check| !is_of_machine(check)).cloned().collect())
     }
 
-    /// The store finds nothing wrong with itself: first its OSDs are up, then their data are where they are to be, then all is well.
+    /// The store finds nothing wrong with itself: its OSDs are up, and their data are where they are to be.
     async fn is_healthy(&self) {
-        let none_of = |starts: &[&str]| {
-            let is_of = |check: &String| starts.iter().any(|start| check.starts_with(start));
-            self.checks().is_some_and(|checks| !checks.iter().any(is_of))
+        let mut last = None;
+        let asking = async {
+            while last.as_ref().is_none_or(|checks: &Vec<String>| !checks.is_empty()) {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                last = self.checks();
+            }
         };
-        wait_for("the OSDs are up", async || none_of(&["OSD_"])).await;
-        wait_for("data are where they are to be", async || none_of(&["OSD_", "PG_", "OBJECT_"])).await;
-        wait_for("the store is healthy", async || none_of(&[""])).await;
+        let is_healthy = tokio::time::timeout(HEALTHY_WITHIN, asking).await.is_ok();
+        assert!(is_healthy, "the store is not healthy: {last:?}: {:?}", self.ceph("ceph", &["-s"]));
     }
 
     /// The members, once three of them vote, and nothing is left to be done.
