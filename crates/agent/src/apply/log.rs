@@ -10,7 +10,7 @@ use bellwether_core::records::evidence::MAX_TAIL_BYTES;
 
 use super::hidden::hide_bytes;
 use super::job_log::{JobLogFile, SEGMENT_BYTES};
-use super::output::{OutputTail, visible};
+use super::output::{last_words, visible};
 
 /// A log is rotated at this size: with the older file, 16 MiB per entity at most.
 const MAX_LOG_BYTES: u64 = 8 << 20;
@@ -192,12 +192,16 @@ pub(crate) fn trim(path: &Path) -> io::Result<()> {
     file.set_len(0)
 }
 
-/// The last bytes of a log, as text, from `from` on.
-pub(crate) fn tail(path: &Path, from: u64) -> String {
+/// How much of the end of a log is looked at for why a program ended.
+const SEEN_BYTES: u64 = 64 << 10;
+
+/// The last words of what is in a log from `from` on; of one of which it is not known where they begin, no more than the end.
+pub(crate) fn tail(path: &Path, from: Option<u64>) -> String {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = File::open(path)?;
         let size = file.metadata()?.len();
-        let most = u64::try_from(MAX_TAIL_BYTES).unwrap_or(u64::MAX);
+        let (from, most) =
+            from.map_or((0, MAX_TAIL_BYTES.try_into().unwrap_or(SEEN_BYTES)), |from| (from, SEEN_BYTES));
         // Emptied meanwhile: everything in it is newer than `from`.
         let from = if size < from { 0 } else { from };
         file.seek(SeekFrom::Start(from.max(size.saturating_sub(most))))?;
@@ -205,12 +209,13 @@ pub(crate) fn tail(path: &Path, from: u64) -> String {
         file.take(most).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
-    let mut tail = OutputTail::default();
-    match read() {
-        Ok(bytes) => tail.add(&bytes),
-        Err(error) => tracing::debug!(path = %path.display(), %error, "cannot read a log"),
-    }
-    tail.text()
+    read().map_or_else(
+        |error| {
+            tracing::debug!(path = %path.display(), %error, "cannot read a log");
+            String::new()
+        },
+        |bytes| last_words(&bytes),
+    )
 }
 
 fn older(path: &Path) -> PathBuf {
@@ -280,6 +285,6 @@ mod tests {
         writer.write_all(&vec![b'x'; 9 << 20]).unwrap();
         trim(&path).unwrap();
         writer.write_all(b"end").unwrap();
-        assert_eq!(tail(&path, 9 << 20), "end");
+        assert_eq!(tail(&path, Some(9 << 20)), "end");
     }
 }

@@ -17,10 +17,47 @@ impl OutputTail {
 
     /// As text, at most [`MAX_TAIL_BYTES`]; what is not UTF-8, and control characters, are made visible.
     pub(crate) fn text(&self) -> String {
-        let text = visible(&self.0);
-        let from = text.len().saturating_sub(MAX_TAIL_BYTES);
-        let start = (from..=text.len()).find(|index| text.is_char_boundary(*index)).unwrap_or(text.len());
-        text.get(start..).unwrap_or_default().to_owned()
+        end_of(&visible(&self.0), MAX_TAIL_BYTES).to_owned()
+    }
+}
+
+/// The last bytes of a text, at most so many.
+fn end_of(text: &str, most: usize) -> &str {
+    let from = text.len().saturating_sub(most);
+    let start = (from..=text.len()).find(|index| text.is_char_boundary(*index)).unwrap_or(text.len());
+    text.get(start..).unwrap_or_default()
+}
+
+/// How a line begins with which a program says why it ends, before its stack.
+const REASONS: [&str; 4] = ["panic: ", "fatal error: ", "*** Caught signal", "terminate called"];
+
+/// The longest such line that is kept where it is not at the end.
+const MAX_REASON_BYTES: usize = 512;
+
+/// The last line that says why the program ends.
+fn reason(output: &str) -> Option<&str> {
+    let gives_reason = |line: &&str| REASONS.iter().any(|start| line.starts_with(start));
+    output.lines().rev().find(gives_reason)
+}
+
+/// The line of an output that says most of why a program ended: the last one, but for a stack.
+pub(crate) fn telling_line(output: &str) -> &str {
+    let last = || output.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    reason(output).or_else(last).unwrap_or_default()
+}
+
+/// The end of an output as text, at most [`MAX_TAIL_BYTES`]; before it the line that says why the program ended, where a stack follows that is
+/// longer.
+pub(crate) fn last_words(output: &[u8]) -> String {
+    let text = visible(output);
+    let end = end_of(&text, MAX_TAIL_BYTES);
+    match reason(&text).filter(|line| !end.contains(line)) {
+        Some(line) => {
+            let line = one_line(line, MAX_REASON_BYTES);
+            let end = end_of(&text, MAX_TAIL_BYTES.saturating_sub(line.len() + 8));
+            format!("{line}\n[...]\n{end}")
+        }
+        None => end.to_owned(),
     }
 }
 
@@ -53,5 +90,20 @@ mod tests {
         let mut tail = OutputTail::default();
         tail.add(&[0xff; 3_000]);
         assert!(tail.text().len() <= MAX_TAIL_BYTES);
+    }
+
+    #[test]
+    fn the_reason_of_a_panic_is_kept_before_a_long_stack() {
+        let panic = "panic: cannot open database (no space left on device)";
+        let stack =
+            format!("goroutine 1 [running]:\n{}", "main.main()\n\t/etcd/main.go:73 +0x12a\n".repeat(200));
+        let said = last_words(format!("starting\n{panic}\n\n{stack}").as_bytes());
+        assert!(said.len() <= MAX_TAIL_BYTES && said.starts_with(panic), "{said}");
+        assert!(said.ends_with("main.go:73 +0x12a\n"), "{said}");
+        assert_eq!(telling_line(&said), panic);
+        let short = format!("{panic}\n\ngoroutine 1 [running]:\n");
+        assert_eq!((last_words(short.as_bytes()), telling_line(&short)), (short.clone(), panic));
+        assert_eq!(telling_line("listening\naddress in use\n\n"), "address in use");
+        assert_eq!(telling_line("\n"), "");
     }
 }

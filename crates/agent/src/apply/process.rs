@@ -44,12 +44,12 @@ pub(crate) struct SupervisedProcess {
     ended: watch::Receiver<Option<Evidence>>,
 }
 
-/// A process's group, its log, and the offset at which its own output begins.
+/// A process's group, its log, and the offset at which its own output begins, if that is known.
 #[derive(Debug, Clone)]
 struct ProcessOutput {
     group: Pid,
     path: PathBuf,
-    from: u64,
+    from: Option<u64>,
     /// Whether what it leaves running in its group stays.
     leaves: bool,
 }
@@ -121,7 +121,7 @@ impl SupervisedProcess {
         };
         let mark = ProcessMark { pid: number, started_ticks, boot_id };
         let (sender, ended) = watch::channel(None);
-        let output = ProcessOutput { group: pid, path: path.to_owned(), from, leaves };
+        let output = ProcessOutput { group: pid, path: path.to_owned(), from: Some(from), leaves };
         tasks.spawn("process", watch_own((child, scope), sender, output, tasks.clone()));
         Ok(Self { mark, pid, ended })
     }
@@ -159,7 +159,7 @@ impl SupervisedProcess {
             Err(error) => return Err(error),
         }
         let (sender, ended) = watch::channel(None);
-        let output = ProcessOutput { group: pid, path: path.to_owned(), from: 0, leaves: false };
+        let output = ProcessOutput { group: pid, path: path.to_owned(), from: None, leaves: false };
         tasks.spawn("process", watch_adopted(handle, sender, output, tasks.clone()));
         Ok(Some(Self { mark: mark.clone(), pid, ended }))
     }

@@ -8,8 +8,8 @@ use bellwether_core::local::delay;
 use bellwether_core::local::member::{MemberKey, MemberProcess};
 use tokio::time::Instant;
 
-use crate::apply::PATH;
 use crate::apply::process::SupervisedProcess;
+use crate::apply::{PATH, output};
 
 /// How long a program must have run for its next end to be the first in a row.
 const LONG_RUN: Duration = Duration::from_secs(100);
@@ -128,7 +128,7 @@ impl MemberProgram {
         let Some(evidence) = process.ended() else { return false };
         let failed = if since.elapsed() >= LONG_RUN { 1 } else { failed.saturating_add(1) };
         let due = Instant::now() + delay::after(failed, seed).to_duration();
-        let last = evidence.tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let last = output::telling_line(&evidence.tail);
         let separator = if last.is_empty() { "" } else { "; it wrote: " };
         let summary = format!("{}{separator}{last}", evidence.summary);
         *self = Self::Ended { code: evidence.exit_code, summary, due, failed };

@@ -106,9 +106,11 @@ impl core::str::FromStr for Zone {
 }
 
 /// Whether a time zone's name resembles the text: the same last part, or all the same except for two letters.
-fn is_near(name: &str, text: &str) -> bool {
-    let city = |text: &str| text.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+fn is_near<'a>(name: &'a str, text: &'a str) -> bool {
+    let city = |text: &'a str| text.rsplit_once('/').map_or(text, |(_, city)| city).as_bytes();
     let (wanted, found) = (city(text), city(name));
-    let different = wanted.chars().zip(found.chars()).filter(|(a, b)| a != b).count();
-    wanted.len() > 3 && wanted.len().abs_diff(found.len()) <= 1 && different <= 2
+    if wanted.len() <= 3 || wanted.len().abs_diff(found.len()) > 1 {
+        return false;
+    }
+    wanted.iter().zip(found).filter(|(a, b)| !a.eq_ignore_ascii_case(b)).count() <= 2
 }

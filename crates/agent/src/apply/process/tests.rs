@@ -47,7 +47,7 @@ async fn a_process_that_ends_has_its_exit_and_the_end_of_its_output_as_evidence(
 async fn a_process_that_ignores_sigterm_is_killed_with_its_group() {
     let bench = Bench::new();
     let mut process = bench.start("trap '' TERM; sleep 600 & echo $!; while :; do wait; done");
-    let heard = || log::tail(&bench.log(), 0).trim().parse::<i32>().ok();
+    let heard = || log::tail(&bench.log(), Some(0)).trim().parse::<i32>().ok();
     let child = tokio::time::timeout(LONG, async {
         loop {
             if let Some(child) = heard() {

@@ -261,8 +261,9 @@ fn silent_members_are_waited_for() {
     let waiting = |listening_since| plan(fleet, &ensemble, None, (later, listening_since)).waiting.unwrap();
     assert!(
         waiting(Timestamp::EPOCH).ends_with("still so in 5m")
-            && waiting(later)
-                .ends_with("still so in 10m (counted anew since the server that leads was started)")
+            && waiting(later).ends_with(
+                "still so in 10m (counted anew, once the nodes had time to connect to the server that leads)"
+            )
     );
     site.presence(2, PresenceState::Unreachable);
     let waiting = site.plan(&ensemble).waiting.unwrap();

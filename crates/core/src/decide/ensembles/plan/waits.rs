@@ -49,10 +49,6 @@ pub(super) fn describe(
 ) -> String {
     let now = of.now;
     let named = |number: &MemberNumber| named(members, *number);
-    let all = |numbers: &[MemberNumber]| {
-        let noun = if numbers.len() == 1 { "member" } else { "members" };
-        format!("{noun} {}", numbers.iter().map(named).collect::<Vec<_>>().join(" and "))
-    };
     match wait {
         PrimaryWait::Joining(number) => format!("member {} has not answered yet", named(number)),
         PrimaryWait::Silent { member, until } => silent((*member, *until), then, members, of),
@@ -66,23 +62,16 @@ pub(super) fn describe(
             until.since(now).brief(),
             members.ensemble
         ),
-        PrimaryWait::TooFewReached { reached: _, needed: _, silent } if silent.is_empty() => {
-            "the primary does not work, and no other member has its data: start it again".to_string()
+        PrimaryWait::TooFewReached { reached, needed, silent, anew } => {
+            too_few((*reached, *needed), (silent, anew), members)
         }
-        PrimaryWait::TooFewReached { reached, needed, silent } => format!(
-            "the primary does not work, and {reached} of {needed} that are needed of the others have its data: a write that was acknowledged \
-             may be on none of them; start {}, or the primary, with their data; if these are lost for good, name the one to go on with: bellwether \
-             ensemble failover {} --to MEMBER --accept-data-loss",
-            all(silent),
-            members.ensemble
-        ),
         PrimaryWait::NoCandidate => {
             "the primary does not work, and no other member has what it wrote: start it again".to_string()
         }
         PrimaryWait::OthersHaveMore(numbers) => format!(
             "the primary and others were started anew, and {} may have more keys than the primary: it may have lost data; look at them, and \
              name the one to go on with: bellwether ensemble failover {} --to MEMBER --accept-data-loss",
-            all(numbers),
+            all(members, numbers),
             members.ensemble
         ),
         PrimaryWait::NoSuccessor(number) => format!(
@@ -185,7 +174,11 @@ pub(super) fn replaced(named: &str, until: Timestamp, of: &Circumstances) -> Str
 
 /// Behind a time that is longer than one expects who saw it before.
 fn anew(until: Timestamp, of: &Circumstances) -> &'static str {
-    if until == of.until_anew { " (counted anew since the server that leads was started)" } else { "" }
+    if until == of.until_anew {
+        " (counted anew, once the nodes had time to connect to the server that leads)"
+    } else {
+        ""
+    }
 }
 
 /// A member with its node.
@@ -211,13 +204,54 @@ fn leaver_streams(members: &EnsembleMembers, number: MemberNumber) -> String {
 
 /// That replicas still get data from a primary without its agent.
 fn still_streams(members: &EnsembleMembers, numbers: &[MemberNumber]) -> String {
-    let (noun, verb) = if numbers.len() == 1 { ("member", "gets") } else { ("members", "get") };
-    let all = numbers.iter().map(|number| named(members, *number)).collect::<Vec<_>>().join(" and ");
+    let verb = if numbers.len() == 1 { "gets" } else { "get" };
+    let all = all(members, numbers);
     let primary = members.lead.primary.map(|primary| named(members, primary)).unwrap_or_default();
     format!(
-        "{noun} {all} still {verb} data, although contact with the primary is lost: the Redis of member {primary} works, and its agent does \
+        "{all} still {verb} data, although contact with the primary is lost: the Redis of member {primary} works, and its agent does \
          not; start that agent, or stop that Redis"
     )
+}
+
+/// That too few of the others have what the primary wrote: they do not answer, or were started anew, so that it is not known what they have.
+fn too_few(
+    (reached, needed): (usize, usize),
+    (silent, anew): (&[MemberNumber], &[MemberNumber]),
+    members: &EnsembleMembers,
+) -> String {
+    if silent.is_empty() && anew.is_empty() {
+        return "the primary does not work, and no other member has its data: start it again".to_string();
+    }
+    let why = match anew {
+        [] => {
+            format!(
+                "{reached} of {needed} that are needed of the others have its data: a write that was acknowledged may be on none of them"
+            )
+        }
+        _ => {
+            let verb = if anew.len() == 1 { "was" } else { "were" };
+            format!(
+                "{} {verb} started anew while it was away, so that it is not known whether the last writes that were acknowledged are there",
+                all(members, anew)
+            )
+        }
+    };
+    let start = match silent {
+        [] => "start the primary with its data".to_string(),
+        _ => format!("start {}, or the primary, with their data", all(members, silent)),
+    };
+    format!(
+        "the primary does not work, and {why}; {start}; if these are lost for good, name the one to go on with: bellwether ensemble failover {} \
+         --to MEMBER --accept-data-loss",
+        members.ensemble
+    )
+}
+
+/// Members with their nodes.
+fn all(members: &EnsembleMembers, numbers: &[MemberNumber]) -> String {
+    let noun = if numbers.len() == 1 { "member" } else { "members" };
+    let named = numbers.iter().map(|number| named(members, *number));
+    format!("{noun} {}", named.collect::<Vec<_>>().join(" and "))
 }
 
 /// That the primary takes no writes, and what becomes of that.
@@ -280,7 +314,8 @@ fn silent(
     if let Some(held) = then.filter(|held| is_lasting(held) && members.remaining() > 1) {
         let held = describe((held, None), members, of);
         return format!(
-            "member {named}, the primary, does not work, or contact with it is lost; as things stand, no other one will take over in {left}: {held}"
+            "member {named}, the primary, does not work, or contact with it is lost; its time is over in {left}, and as things stand no other one \
+             takes over then: {held}"
         );
     }
     let quiet = members.lead.failed_over.map(|at| at.plus(QUIET)).filter(|quiet| *quiet > until);

@@ -50,9 +50,19 @@ pub(super) fn fail_over(
         };
     }
     if reached.len() < needed {
-        let silent = holders().filter(|(_, member)| !member.is_reached());
-        let silent = silent.map(|(number, _)| *number).collect();
-        return PrimaryStep::Wait(PrimaryWait::TooFewReached { reached: reached.len(), needed, silent });
+        let unreached = holders().filter(|(_, member)| !member.is_reached());
+        let (anew, silent): (Vec<_>, Vec<_>) =
+            unreached.partition(|(_, member)| member.state == InstanceState::Up);
+        let numbers = |members: Vec<(&MemberNumber, &Instance)>| {
+            members.into_iter().map(|(number, _)| *number).collect()
+        };
+        let (silent, anew) = (numbers(silent), numbers(anew));
+        return PrimaryStep::Wait(PrimaryWait::TooFewReached {
+            reached: reached.len(),
+            needed,
+            silent,
+            anew,
+        });
     }
     // Only where an acknowledgement lets another one take over.
     let quiet_until = record.failed_over.map(|at| at.plus(spec.quiet));

@@ -120,8 +120,10 @@ pub enum PrimaryWait {
         reached: usize,
         /// How many are needed.
         needed: usize,
-        /// Those that are not reached.
+        /// Those that do not answer.
         silent: Vec<MemberNumber>,
+        /// Those that answer, and were started anew: what they have is not known.
+        anew: Vec<MemberNumber>,
     },
     /// None of those that are reached has the history of the primary.
     NoCandidate,

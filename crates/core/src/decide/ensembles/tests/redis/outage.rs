@@ -2,7 +2,8 @@
 
 use super::act::Act;
 use super::model::Machines;
-use super::three;
+use super::{three, wait};
+use crate::decide::placement::primary::PrimaryWait;
 use crate::records::ensemble_members::{MemberPhase, RemovalReason};
 use crate::words::counter::MemberNumber;
 
@@ -39,4 +40,16 @@ fn a_primary_that_is_back_later_than_its_replicas_is_followed_after_its_time_and
     machines.pass(100);
     assert!(machines.primary_host().is_some_and(|host| host != 0), "{:?}", machines.members);
     assert!(machines.is_all_there());
+}
+
+#[test]
+fn replicas_that_were_started_anew_while_the_primary_is_away_are_not_said_to_be_away() {
+    let mut machines = three();
+    (0..3).for_each(|host| machines.act(&Act::Restart(host)));
+    machines.act(&Act::Isolate(0));
+    machines.pass(200);
+    let Some(PrimaryWait::TooFewReached { reached: 0, silent, anew, .. }) = wait(&machines) else {
+        panic!("{:?}", wait(&machines))
+    };
+    assert_eq!((silent.len(), anew.len()), (0, 2));
 }
