@@ -11,6 +11,8 @@ mod devices;
 mod directory;
 mod etcd;
 mod etcd_calls;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod independent;
 mod instance;
 mod member;

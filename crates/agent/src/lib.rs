@@ -17,6 +17,8 @@ mod entity;
 mod entity_tasks;
 mod facts;
 pub mod files;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod guard;
 pub mod http;
 pub mod identity;

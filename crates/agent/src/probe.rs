@@ -6,6 +6,8 @@ pub(crate) mod answer;
 mod begun;
 pub(crate) mod etcd;
 mod exec;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 pub(crate) mod handover;
 pub(crate) mod http;
 mod limits;

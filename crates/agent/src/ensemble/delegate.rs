@@ -159,7 +159,7 @@ impl DelegateOrder {
 }
 
 /// What `systemctl show` says.
-fn unit_status(unit: &str, shown: &str) -> DelegateStatus {
+pub(super) fn unit_status(unit: &str, shown: &str) -> DelegateStatus {
     let get = |key: &str| {
         let value = shown.lines().filter_map(|line| line.split_once('=')).find(|(name, _)| *name == key);
         value.map_or("unknown", |(_, value)| value)
@@ -177,7 +177,7 @@ fn unit_status(unit: &str, shown: &str) -> DelegateStatus {
 }
 
 /// What an executable says.
-fn own_status(written: &[u8]) -> Result<DelegateStatus, String> {
+pub(super) fn own_status(written: &[u8]) -> Result<DelegateStatus, String> {
     let answer: StatusAnswer = serde_json::from_slice(written).map_err(|error| {
         let said = one_line(&String::from_utf8_lossy(written), SHOWN);
         format!("its answer is not like {EXAMPLE}, but {said:?}: {error}")

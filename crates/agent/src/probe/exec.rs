@@ -19,7 +19,7 @@ pub(super) async fn ask(command: &Command, facts: &CommandFacts, limit: Duration
     read.unwrap_or_else(|reason| failing("", &ProbeError::Unknown(reason)))
 }
 
-fn read(written: &[u8]) -> Result<DataStore, String> {
+pub(super) fn read(written: &[u8]) -> Result<DataStore, String> {
     let shape: v1::probes::DataStore = serde_json::from_slice(written).map_err(|error| error.to_string())?;
     let mut store = DataStore::from(shape);
     store.reason = one_line(&store.reason, MAX_REASON_BYTES);

@@ -96,7 +96,7 @@ async fn send<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
 }
 
 /// What an answer with an error says: the message that is in it, if it is JSON.
-fn message(bytes: &[u8]) -> String {
+pub(super) fn message(bytes: &[u8]) -> String {
     let json = serde_json::from_slice::<serde_json::Value>(bytes).ok();
     let message =
         json.as_ref().and_then(|json| ["message", "error"].iter().find_map(|key| json.get(key)?.as_str()));

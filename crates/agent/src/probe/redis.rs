@@ -54,7 +54,7 @@ impl Info {
     }
 }
 
-fn facts(address: &str, info: &Info) -> Result<StoreFacts, ProbeError> {
+pub(super) fn facts(address: &str, info: &Info) -> Result<StoreFacts, ProbeError> {
     let nonsense = || ProbeError::Unknown(format!("{address}: the answer has no role; is it Redis?"));
     let bytes = |amount| Amount { amount, unit: "bytes".to_owned() };
     let history = info.get("master_replid").map(str::to_owned);

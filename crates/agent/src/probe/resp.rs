@@ -59,6 +59,13 @@ impl Redis {
         Self { address: address.to_owned(), stream: BufReader::new(stream), room: MAX_ANSWER_BYTES }
     }
 
+    /// One that has answered these bytes, and nothing else.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        let answered = tokio::io::join(std::io::Cursor::new(bytes.to_vec()), tokio::io::sink());
+        Self::over("store:1", Box::new(answered))
+    }
+
     /// Sends a command and reads its answer.
     ///
     /// # Errors
@@ -70,8 +77,13 @@ impl Redis {
         }
         let sent = self.stream.get_mut().write_all(command.as_bytes()).await;
         sent.map_err(|error| broken(&self.address, &error))?;
+        self.reply().await
+    }
+
+    /// Reads an answer.
+    pub(super) async fn reply(&mut self) -> Result<Reply, ProbeError> {
         self.room = MAX_ANSWER_BYTES;
-        self.reply(MAX_DEPTH).await
+        self.reply_within(MAX_DEPTH).await
     }
 
     /// Sends a command whose answer is a text.
@@ -110,7 +122,7 @@ impl Redis {
         String::from_utf8(line).map_err(|_| self.nonsense("a line is not UTF-8"))
     }
 
-    async fn reply(&mut self, depth: usize) -> Result<Reply, ProbeError> {
+    async fn reply_within(&mut self, depth: usize) -> Result<Reply, ProbeError> {
         let line = self.line().await?;
         let (kind, rest) = line.split_at_checked(1).ok_or_else(|| self.nonsense("an empty line"))?;
         match kind {
@@ -134,7 +146,7 @@ impl Redis {
                 self.take_room(count)?;
                 let mut list = Vec::new();
                 for _ in 0..count {
-                    list.push(Box::pin(self.reply(depth)).await?);
+                    list.push(Box::pin(self.reply_within(depth)).await?);
                 }
                 Ok(Reply::List(list))
             }
@@ -147,5 +159,36 @@ impl Redis {
         let does_not_serve =
             ["LOADING", "MASTERDOWN", "CLUSTERDOWN"].iter().any(|word| text.starts_with(word));
         if does_not_serve { ProbeError::Down(reason) } else { ProbeError::Unknown(reason) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn read(bytes: &[u8]) -> Result<Reply, ProbeError> {
+        Redis::of(bytes).reply().await
+    }
+
+    #[tokio::test]
+    async fn answers_of_each_kind_are_read_and_no_more_than_a_limit_is_kept_for_what_is_announced() {
+        let text = |text: &str| Reply::Text(text.to_owned());
+        assert_eq!(read(b"+OK\r\n").await, Ok(text("OK")));
+        assert_eq!(read(b"$5\r\nhello\r\n").await, Ok(text("hello")));
+        assert_eq!(read(b"*2\r\n:1\r\n*-1\r\n").await, Ok(Reply::List(vec![text("1"), Reply::Null])));
+        for (bytes, reason) in [
+            (&b"$99999999999\r\n"[..], "more than"),
+            (b"*99999999999\r\n", "more than"),
+            (b"$-2\r\n", "no number"),
+            (b"?\r\n", "unknown kind"),
+            (b"\r\n", "an empty line"),
+            (b"+OK\n", "does not end"),
+            (b"*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n", "lists within lists"),
+        ] {
+            let Err(ProbeError::Unknown(said)) = read(bytes).await else { panic!("{bytes:?} is refused") };
+            assert!(said.contains(reason), "{said}");
+        }
+        assert!(matches!(read(b"").await, Err(ProbeError::Broken(_))), "it is closed");
+        assert!(matches!(read(b"-LOADING its data\r\n").await, Err(ProbeError::Down(_))));
     }
 }

@@ -32,7 +32,7 @@ pub(super) async fn ask(address: &str, login: &Login) -> Result<StoreFacts, Prob
     })
 }
 
-fn watched(masters: Reply) -> BTreeMap<String, StoreMember> {
+pub(super) fn watched(masters: Reply) -> BTreeMap<String, StoreMember> {
     let Reply::List(masters) = masters else { return BTreeMap::new() };
     masters.into_iter().filter_map(primary).collect()
 }

@@ -21,7 +21,7 @@ pub(super) async fn ask(address: &str) -> Result<StoreFacts, ProbeError> {
     facts(address, &String::from_utf8_lossy(&answer))
 }
 
-fn facts(address: &str, answer: &str) -> Result<StoreFacts, ProbeError> {
+pub(super) fn facts(address: &str, answer: &str) -> Result<StoreFacts, ProbeError> {
     if answer.contains("not currently serving requests") {
         return Err(ProbeError::Down(format!("{address}: it serves no requests: it is in no quorum")));
     }

@@ -101,9 +101,9 @@ pub fn plan(
             let reason = |number, reason| replace::reason(of, number, reason);
             let spec = QuorumSpec { others: foreign::others(of), ..QuorumSpec::of(ensemble) };
             let (steps, end) = play(&spec, (places.clone(), of), voters, (now, reason));
-            let described = end.and_then(|(wait, has_room, dead)| {
-                let of = Circumstances::new(&sight, &places, dead);
-                describe((&wait, has_room), members, &of)
+            let described = end.and_then(|end| {
+                let of = Circumstances::new(&sight, &places, end.dead);
+                describe((&end.wait, end.has_room), members, &of)
             });
             (steps, taken.or(unfounded).or(described))
         }
@@ -150,14 +150,22 @@ fn without_leaving(sight: &EnsembleSight<'_>, places: CandidateNodes, voters: &V
     places.into_owned()
 }
 
-/// The changes until nothing is to be changed, or something is waited for that is not a change under way; for a member that is yet to be replaced,
-/// with whether a node may have another one, and those that have not worked for their time.
+/// What is waited for among voters, once no change is under way.
+struct VotersWait {
+    wait: QuorumWait,
+    /// Whether a node may have a member in the place of one that is yet to be replaced.
+    has_room: bool,
+    /// Those that have not worked for their time.
+    dead: Vec<MemberNumber>,
+}
+
+/// The changes until nothing is to be changed, or something is waited for that is not a change under way.
 fn play(
     spec: &QuorumSpec,
     (mut places, of): (CandidateNodes, &EnsembleMembers),
     mut voters: Voters,
     (now, named): (Timestamp, impl Fn(MemberNumber, RemovalReason) -> RemovalReason),
-) -> (Vec<PlannedStep>, Option<(QuorumWait, bool, Vec<MemberNumber>)>) {
+) -> (Vec<PlannedStep>, Option<VotersWait>) {
     let (mut steps, mut last) = (Vec::new(), of.last);
     while steps.len() < MAX_STEPS {
         let works = voters.values().any(|voter| voter.state == VoterState::Working);
@@ -212,7 +220,7 @@ fn play(
                     | VoterState::Leaving => false,
                 };
                 let dead = voters.iter().filter(is_dead).map(|(number, _)| *number).collect();
-                return (steps, Some((wait, has_room, dead)));
+                return (steps, Some(VotersWait { wait, has_room, dead }));
             }
         }
     }

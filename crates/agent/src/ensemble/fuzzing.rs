@@ -1,0 +1,17 @@
+//! What a fuzz target has read as what a member says of itself.
+
+use super::delegate::{own_status, unit_status};
+use super::redis_info::{is_stale, replication};
+use crate::probe::redis::Info;
+
+/// Reads what a Redis says of its replication.
+pub(crate) fn read_redis(info: &Info) {
+    drop(replication(info, "redis", true));
+    let _is_stale = is_stale(info);
+}
+
+/// Reads what an executable, or systemd, says of a member.
+pub(crate) fn read_status(bytes: &[u8]) {
+    drop(own_status(bytes));
+    let _status = unit_status("db.service", &String::from_utf8_lossy(bytes));
+}
