@@ -141,6 +141,7 @@ async fn live(path: PathBuf) -> CommandResult {
             | RunError::Another { .. }
             | RunError::Directory { .. }
             | RunError::Lock(_)
+            | RunError::NotPrivate(_)
             | RunError::Identity(_)
             | RunError::Ledger(_) => LocalFault::DataDirectory.exit(),
         };

@@ -66,7 +66,7 @@ fn devices(config: &Config, findings: &mut Vec<Finding>) {
 
 /// Of a node that has joined: its key, its certificate, its clock, its servers.
 async fn joined(config: &Config, certificate: NodeCertificate, findings: &mut Vec<Finding>) {
-    findings.push(machine::private("agent", &certificate.key));
+    findings.extend(machine::private("agent", &identity::own_files(&config.data_dir), &certificate.key));
     let now = Clock::system().now();
     let next = "have the agent run and reach a server, which renews it; once it has expired, join again: \
                 bellwether agent join --force";
