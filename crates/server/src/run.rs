@@ -172,7 +172,12 @@ impl Server {
         let listener = listen(asked)?;
         let address = local(&listener, asked);
         let (clock, closed) = (self.app.clock.clone(), self.app.traffic.metrics.closed.clone());
-        let transport = http::Transport { tls: Some(self.app.identity.pki.follow()), clock, closed };
+        let transport = http::Transport {
+            tls: Some(self.app.identity.pki.follow()),
+            clock,
+            closed,
+            load: http::LoadLog::default(),
+        };
         tasks.spawn("beside", http::serve(listener, transport, router, tasks.child()));
         Ok(address)
     }
