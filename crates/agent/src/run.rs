@@ -130,6 +130,7 @@ async fn run_here(
             break;
         }
         if let Some(reason) = decommissioned.get().cloned() {
+            status::keep_decommissioned(&config.data_dir, &reason);
             return Err(RunError::Decommissioned { reason });
         }
         let Some(next) = next.filter(|_| !tasks.token().is_cancelled()) else { break };

@@ -136,6 +136,20 @@ async fn nothing_starts_on_what_others_can_write_and_each_says_what_mends_it() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_was_decommissioned_says_so_and_how_it_comes_back() {
+    let mut place = installed("").await;
+    done(&place, &["node", "decommission", "web-1", "--reason", "its disk died", "--yes"]);
+    assert_eq!(place.agent_ended("web-1").await, Some(4));
+    let (data, agent) = (place.path("web-1/data"), place.path("web-1/agent.toml"));
+    let said = text(&place.run(&["agent", "status", "--data-dir", &data]).stdout);
+    assert!(said.contains("(this node was decommissioned)") && !said.contains("connected since"), "{said}");
+    assert!(said.contains("its disk died") && said.contains("bellwether agent join --force"), "{said}");
+    let looked = text(&place.run(&["doctor", "--agent-config", &agent]).stdout);
+    assert!(looked.contains("the agent has ended: ") && !looked.contains("systemctl start"), "{looked}");
+    assert!(looked.contains("next: join again with a new join token"), "{looked}");
+}
+
 fn files_below(dir: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(dir).unwrap().flatten() {
         if entry.file_type().unwrap().is_dir() {
