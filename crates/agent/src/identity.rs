@@ -10,12 +10,14 @@ use bellwether_api::client::secret::Secret;
 use bellwether_api::v1::authorities::TrustBundle;
 use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_core::words::time::Timestamp;
+use bellwether_rt::own_files::OwnFiles;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use serde::{Deserialize, Serialize};
 
 use crate::disk;
+use crate::link::server_list;
 
 const FILE: &str = "identity.toml";
 const KEY: &str = "node.key";
@@ -53,6 +55,17 @@ struct IdentityFile {
     server: String,
     issued_at_ms: u64,
     expires_at_ms: u64,
+}
+
+/// What nobody but the user of an agent may write in its data directory, and what nobody else may read.
+#[must_use]
+pub fn own_files(data_dir: &Path) -> OwnFiles {
+    let path = |name: &str| data_dir.join(name);
+    OwnFiles {
+        data_dir: data_dir.to_owned(),
+        unwritable: ["ledger", FILE, CERTIFICATE, CA, server_list::FILE].map(path).into(),
+        secret: [KEY, NEXT_KEY].map(path).into(),
+    }
 }
 
 /// Why the identity cannot be used. Fits after "cannot ".

@@ -20,7 +20,8 @@ use crate::lock::{DirectoryLock, LockError};
 
 /// What an agent has from a control plane, in its data directory: another one, or the same after the node was decommissioned,
 /// begins with orders of a lower generation.
-const OF_THE_CONTROL_PLANE: [&str; 3] = ["ledger/order.json", "servers.json", "catalogue.json"];
+const OF_THE_CONTROL_PLANE: [&str; 4] =
+    ["ledger/order.json", "servers.json", "catalogue.json", "status.json"];
 
 /// The parameters of a join.
 #[derive(Debug, Clone)]

@@ -1,6 +1,7 @@
 //! Builds the agent from its ledger, starts it, and stops it in order.
 
 mod error;
+mod place;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
@@ -13,6 +14,8 @@ use bellwether_rt::tasks::{BoxFuture, Tasks};
 use tokio::sync::{Semaphore, watch};
 
 pub use self::error::RunError;
+pub use self::place::has_joined;
+use self::place::{directories, identity};
 use crate::apply::former::ProcessOwner;
 use crate::apply::former_work;
 use crate::apply::log_store;
@@ -20,7 +23,6 @@ use crate::check_store::{CheckOwner, CheckStore};
 use crate::config::Config;
 use crate::descriptors;
 use crate::discovery::{self, Discovery, DiscoveryContext};
-use crate::disk;
 use crate::ensemble::{self, EnsembleParts};
 use crate::entity::EntityContext;
 use crate::entity::step_gate::StepGate;
@@ -82,10 +84,7 @@ async fn run_here(
     clock: Clock,
     tasks: &Tasks,
 ) -> Result<(), RunError> {
-    let logs = config.data_dir.join("logs");
-    for dir in [&config.data_dir, &logs] {
-        disk::private_dir(dir).map_err(|source| RunError::Directory { dir: dir.clone(), source })?;
-    }
+    let logs = directories(&config.data_dir)?;
     let _lock = DirectoryLock::take(&config.data_dir).await?;
     let mut reloader = Reloader::new(source, &config, clock.clone());
     for reason in config.refused_definitions.values() {
@@ -131,6 +130,7 @@ async fn run_here(
             break;
         }
         if let Some(reason) = decommissioned.get().cloned() {
+            status::keep_decommissioned(&config.data_dir, &reason);
             return Err(RunError::Decommissioned { reason });
         }
         let Some(next) = next.filter(|_| !tasks.token().is_cancelled()) else { break };
@@ -371,28 +371,4 @@ impl Agent {
             tracing::error!(%error, "the task of the local socket did not end in order");
         }
     }
-}
-
-/// Whether this node has joined, under the configured name.
-///
-/// # Errors
-/// [`RunError::Another`] if it joined under another name; [`RunError::Identity`].
-pub fn has_joined(config: &Config) -> Result<bool, RunError> {
-    match identity(config) {
-        Ok(_) => Ok(true),
-        Err(RunError::NotJoined { .. }) => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-fn identity(config: &Config) -> Result<Identity, RunError> {
-    let dir = config.data_dir.clone();
-    let identity = Identity::load(&dir)?.ok_or(RunError::NotJoined { dir })?;
-    if identity.node == config.name && identity.namespace == config.namespace {
-        return Ok(identity);
-    }
-    Err(RunError::Another {
-        configured: format!("{}/{}", config.namespace, config.name),
-        joined: format!("{}/{}", identity.namespace, identity.node),
-    })
 }

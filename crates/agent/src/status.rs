@@ -61,6 +61,9 @@ pub struct AgentStatus {
     pub last_contact_ms: Option<u64>,
     /// Why the last call failed.
     pub problem: Option<String>,
+    /// What a server said when the node was decommissioned, for which the agent ended; absent otherwise.
+    #[serde(default)]
+    pub decommissioned: Option<String>,
     /// Why the last catalogue update cannot be understood; the copy before it stays in use.
     #[serde(default)]
     pub misread: Option<String>,
@@ -193,6 +196,18 @@ pub fn read(data_dir: &Path) -> Result<AgentStatus, StatusError> {
     Ok(status)
 }
 
+/// Writes that the node was decommissioned, for which its agent ends.
+pub(crate) fn keep_decommissioned(data_dir: &Path, reason: &str) {
+    let kept = read(data_dir).map_err(|error| error.to_string()).and_then(|status| {
+        let decommissioned = Some(reason.to_owned());
+        let status = AgentStatus { decommissioned, connected_since_ms: None, ..status };
+        write(&data_dir.join(FILE), &status).map_err(|error| format!("write {FILE}: {error}"))
+    });
+    if let Err(reason) = kept {
+        tracing::warn!("cannot {reason}; the local status does not say that this node was decommissioned");
+    }
+}
+
 /// The sources of the status. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct StatusSources {
@@ -273,6 +288,7 @@ impl StatusSources {
             connected_since_ms: contact.connected_since.map(Timestamp::as_millis),
             last_contact_ms: contact.last_contact.map(Timestamp::as_millis),
             problem: contact.trouble,
+            decommissioned: None,
             misread: contact.misread,
             refused: contact.refused,
             unwritable: self.unwritable.borrow().clone(),

@@ -231,6 +231,11 @@ impl Fleet {
             self.probes.size(),
             self.node_members.size(),
             self.cluster_views.size(),
+            self.cluster_discoveries.size(),
+            self.schedules.size(),
+            self.reactions.size(),
+            self.sinks.size(),
+            self.sink_states.size(),
             self.profiles.size(),
             self.profile_revisions.size(),
         ];

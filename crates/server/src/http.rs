@@ -66,6 +66,7 @@ mod services;
 mod sinks;
 mod slots;
 mod state;
+mod stranger_log;
 mod sync;
 mod table;
 mod taken_body;
@@ -87,6 +88,7 @@ pub(crate) use list::node::matching_names;
 pub use listen::from_peer;
 pub(crate) use listen::{Transport, serve};
 pub use state::{AppContext, AppState, ClusterContext, RecordContext, ServerIdentity, TrafficContext};
+pub(crate) use stranger_log::LoadLog;
 pub use table::{ListedRoute, openapi, table};
 
 /// All routes. Each layer costs one allocation per request, for as long as it waits.

@@ -15,6 +15,7 @@ use bellwether_store::Store;
 
 use crate::config::Config;
 use crate::installation::Installation;
+use crate::key_files::{ADMIN_TOKEN_FILE, own_files};
 use crate::metrics::Metrics;
 use crate::new_dirs::NewDirs;
 use crate::pki::{self, Pki};
@@ -56,6 +57,7 @@ pub fn init(config: &Config) -> BoxFuture<'_, Result<InitialisedInstallation, Ru
 async fn initialise(config: &Config) -> Result<InitialisedInstallation, RunError> {
     let dirs = NewDirs::make(&config.data_dir)
         .map_err(|source| RunError::File { path: config.data_dir.clone(), source })?;
+    own_files(&config.data_dir).check()?;
     RestoreMark::of(config).check()?;
     let tasks = Tasks::new();
     let made = match open_store(config, &tasks).await {
@@ -98,7 +100,7 @@ async fn init_in(config: &Config, store: &Store, tasks: &Tasks) -> Result<Initia
 
 /// Writes an admin token to its file in the data directory, in place of another one.
 pub(crate) fn write_token(config: &Config, token: &Secret) -> Result<PathBuf, RunError> {
-    let path = config.data_dir.join("admin-token");
+    let path = config.data_dir.join(ADMIN_TOKEN_FILE);
     let write = |source| RunError::File { path: path.clone(), source };
     if path.exists() {
         std::fs::remove_file(&path).map_err(write)?;

@@ -17,6 +17,9 @@ use crate::records::key_text::{self, KeyLocation};
 /// The store format that this release reads and writes.
 pub const FORMAT: u32 = 1;
 
+/// What is written where there is an installation already.
+const OTHER: &str = "another installation";
+
 /// Epochs per millisecond.
 const PER_MILLI: u64 = 1_024;
 
@@ -55,10 +58,12 @@ pub enum InstallationError {
     Missing,
     /// The store has an installation already.
     #[error(
-        "write another installation to the store: it has installation {id} already, {holds}; to replace it, move the directory `store` away and \
+        "write {what} to the store: it has installation {id} already, {holds}; to replace it, move the directory `store` away and \
          leave `pki` where it is, or use another prefix in etcd"
     )]
     Present {
+        /// What was to be written, beside or in place of it.
+        what: &'static str,
         /// Its id.
         id: String,
         /// What is in it, such as "with 3 nodes and 1 entity".
@@ -249,7 +254,7 @@ impl Installation {
             CommitOutcome::Committed(_) => Ok(()),
             CommitOutcome::Conflict { .. } => {
                 let (id, holds) = ("(created concurrently)".to_owned(), "by another process".to_owned());
-                Err(InstallationError::Present { id, holds })
+                Err(InstallationError::Present { what: OTHER, id, holds })
             }
         }
     }
@@ -269,7 +274,7 @@ impl Installation {
     /// [`InstallationError::Present`] and [`InstallationError::Foreign`].
     pub async fn check_uninitialised(store: &Store) -> Result<(), InstallationError> {
         if let Some(there) = Self::read(store).await? {
-            return Err(there.present(store).await?);
+            return Err(there.present(store, None).await?);
         }
         Self::check_whole(store).await?;
         let page = store.list(Range::prefix(key_text::ROOT), None, 64).await?;
@@ -282,11 +287,11 @@ impl Installation {
         }
     }
 
-    /// That this installation is in the store already, and what is in it.
+    /// That this installation is in the store already, where `other` was to be written, and what is in it.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn present(self, store: &Store) -> Result<InstallationError, StoreError> {
+    pub async fn present(self, store: &Store, other: Option<&Self>) -> Result<InstallationError, StoreError> {
         let (mut range, mut nodes, mut entities, mut others) = (Range::prefix(key_text::ROOT), 0, 0, 0);
         loop {
             let page = store.keys(range.clone(), None, MAX_PAGE).await?;
@@ -310,7 +315,9 @@ impl Installation {
             let [nodes, entities, others] = counts.map(|(count, what)| Plural(count, what).to_string());
             format!("with {nodes}, {entities} and {others}")
         };
-        Ok(InstallationError::Present { id: self.id, holds })
+        let is_same = other.is_some_and(|other| other.id == self.id);
+        let what = if is_same { "this installation again" } else { OTHER };
+        Ok(InstallationError::Present { what, id: self.id, holds })
     }
 
     /// Refuses the store of another installation, and one whose records were moved.
@@ -330,6 +337,15 @@ impl Installation {
             theirs: cut(&self.ca_fingerprint),
             ours: cut(ca_fingerprint),
         })
+    }
+
+    /// When it was made, as its id says; none if that says no time.
+    #[must_use]
+    pub fn made_at(&self) -> Option<Timestamp> {
+        let (seconds, nanos) = Uuid::parse_str(&self.id).ok()?.get_timestamp()?.to_unix();
+        Some(Timestamp::from_millis(
+            seconds.saturating_mul(1_000).saturating_add(u64::from(nanos / 1_000_000)),
+        ))
     }
 
     /// The epoch.

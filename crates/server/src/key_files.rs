@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use bellwether_api::v1::server_join::JoinedServer;
+use bellwether_rt::own_files::OwnFiles;
 
 use crate::new_dirs::NewDirs;
 use crate::pki::write_private;
@@ -12,6 +13,20 @@ use crate::secrets::keyring::KEYRING_FILE;
 
 const CA_FILE: &str = "pki/ca.pem";
 const CA_KEY_FILE: &str = "pki/ca.key";
+
+/// The file of the first admin token.
+pub(crate) const ADMIN_TOKEN_FILE: &str = "admin-token";
+
+/// What nobody but the user of a server may write in its data directory, and what nobody else may read.
+#[must_use]
+pub fn own_files(data_dir: &Path) -> OwnFiles {
+    let path = |name: &str| data_dir.join(name);
+    OwnFiles {
+        data_dir: data_dir.to_owned(),
+        unwritable: vec![path("pki")],
+        secret: [CA_KEY_FILE, KEYRING_FILE, ADMIN_TOKEN_FILE].map(path).into(),
+    }
+}
 
 /// Where the keys of the installation are.
 #[derive(Debug, Clone)]

@@ -18,7 +18,7 @@ pub mod init;
 pub mod installation;
 pub mod job_rights;
 pub mod join;
-mod key_files;
+pub mod key_files;
 pub mod known_servers;
 mod leader_tasks;
 mod leadership;

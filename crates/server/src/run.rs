@@ -39,7 +39,7 @@ use crate::http::{
 };
 pub use crate::init::{InitialisedInstallation, init};
 use crate::installation::Installation;
-use crate::key_files::KeyDir;
+use crate::key_files::{KeyDir, own_files};
 use crate::known_servers::KnownServers;
 use crate::leadership::Leadership;
 use crate::log_requests::LogRequests;
@@ -100,6 +100,7 @@ impl Server {
 
     async fn open(config: &Config, clock: Clock) -> Result<Self, RunError> {
         has_authority(config)?;
+        own_files(&config.data_dir).check()?;
         let last_time = believed_clock::of(config, &clock).await?;
         let pki = Pki::open(&config.data_dir.join("pki"), &config.names, clock.now())?;
         let listener = listen(config.listen)?;
@@ -171,7 +172,12 @@ impl Server {
         let listener = listen(asked)?;
         let address = local(&listener, asked);
         let (clock, closed) = (self.app.clock.clone(), self.app.traffic.metrics.closed.clone());
-        let transport = http::Transport { tls: Some(self.app.identity.pki.follow()), clock, closed };
+        let transport = http::Transport {
+            tls: Some(self.app.identity.pki.follow()),
+            clock,
+            closed,
+            load: http::LoadLog::default(),
+        };
         tasks.spawn("beside", http::serve(listener, transport, router, tasks.child()));
         Ok(address)
     }

@@ -247,7 +247,7 @@ pub(crate) async fn begin(
     transfer: TransferKind,
 ) -> Result<bool, TransferError> {
     if let Some(there) = Installation::read(to).await? {
-        return Err(there.present(to).await?.into());
+        return Err(there.present(to, Some(installation)).await?.into());
     }
     let mark = transfer.mark(&installation.id);
     if let Some(entry) = to.get(key_text::MOVING.into()).await? {

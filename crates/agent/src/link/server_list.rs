@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::disk;
 
 /// The file in the data directory.
-const FILE: &str = "servers.json";
+pub(crate) const FILE: &str = "servers.json";
 
 /// The schema version written, and the newest one read.
 const SCHEMA: u32 = 1;

@@ -37,6 +37,9 @@ pub enum RunError {
         /// The reason.
         source: std::io::Error,
     },
+    /// Others than the user of the agent could use what is its own.
+    #[error("{0}")]
+    NotPrivate(#[from] bellwether_rt::own_files::NotPrivate),
     /// Another agent uses the data directory.
     #[error("{0}")]
     Lock(#[from] LockError),

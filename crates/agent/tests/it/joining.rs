@@ -102,10 +102,16 @@ async fn a_decommissioned_agent_ends_and_joins_anew_when_forced() {
     assert!(matches!(error, RunError::Decommissioned { .. }), "{error}");
     let error = error.to_string();
     assert!(error.contains("decommissioned by admin: disk died") && error.contains("--force"), "{error}");
+    let status = bellwether_agent::status::read(&bench.data_dir()).unwrap();
+    let said = status.decommissioned.unwrap();
+    assert!(said.contains("decommissioned by admin: disk died"), "{said}");
+    assert_eq!(status.connected_since_ms, None);
     assert!(bench.join().await.unwrap().already, "without force nothing changes");
     let mut request = bench.request(bench.token().await);
     request.force = true;
     assert!(!bellwether_agent::join::join(request).await.unwrap().already);
+    let gone = bellwether_agent::status::read(&bench.data_dir());
+    assert!(gone.is_err(), "what is said of the node before is over: {gone:?}");
     let agent = bench.agent_again("[entity.web]\nstatic = [\"true\"]\n");
     bench.runs("v1").await;
     bench.sees("contact", |node| node.presence.state == "up").await;

@@ -332,7 +332,7 @@ impl Client {
         let answer = answer
             .map_err(|error| Attempted { is_unsent: error.is_connect(), error: unreachable(&error) })?;
         let (head, body) = answer.into_parts();
-        self.notices.answered(&head.headers);
+        self.notices.answered(head.status, &head.headers);
         let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await;
         let bytes = body.map_err(|error| unreachable(&*error))?.to_bytes();
         Ok(http::Response::from_parts(head, bytes))

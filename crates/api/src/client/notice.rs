@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
+use http::{HeaderMap, StatusCode};
 
 use crate::paths::{AGE_MS, ANSWERED_BY, STORE_TROUBLE, UNRECORDED_MS};
 
@@ -42,9 +42,11 @@ impl NoticeHook {
         Self(Some(Arc::new(hook)))
     }
 
-    pub(super) fn answered(&self, headers: &HeaderMap) {
-        if let Some(hook) = &self.0 {
-            hook(Notice::read(headers));
+    pub(super) fn answered(&self, status: StatusCode, headers: &HeaderMap) {
+        let notice = Notice::read(headers);
+        // A failure without one does not say that anything is over.
+        if let Some(hook) = self.0.as_ref().filter(|_| notice.is_some() || status.is_success()) {
+            hook(notice);
         }
     }
 }
@@ -57,6 +59,8 @@ impl fmt::Debug for NoticeHook {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use http::HeaderValue;
 
     use super::*;
@@ -67,6 +71,25 @@ mod tests {
             map.insert(*name, HeaderValue::from_static(value));
         }
         Notice::read(&map)
+    }
+
+    #[test]
+    fn a_failure_without_a_notice_tells_nothing() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let hook = NoticeHook::new({
+            let told = told.clone();
+            move |notice: Option<Notice>| told.lock().unwrap().push(notice.is_some())
+        });
+        let mut full = HeaderMap::new();
+        full.insert(STORE_TROUBLE, HeaderValue::from_static("it is full"));
+        for (status, headers) in
+            [(200, &full), (503, &HeaderMap::new()), (403, &HeaderMap::new()), (503, &full)]
+        {
+            hook.answered(StatusCode::from_u16(status).unwrap(), headers);
+        }
+        assert_eq!(*told.lock().unwrap(), [true, true]);
+        hook.answered(StatusCode::OK, &HeaderMap::new());
+        assert_eq!(*told.lock().unwrap(), [true, true, false]);
     }
 
     #[test]

@@ -86,7 +86,7 @@ pub struct Authority {
     pub fingerprint: String,
     /// What it is for.
     pub phase: AuthorityPhase,
-    /// Time at which it came into its phase, in milliseconds since the Unix epoch; absent for the first authority while there is no other.
+    /// Time at which it came into its phase, in milliseconds since the Unix epoch; absent if nobody knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<u64>,
     /// The end of its validity, in milliseconds since the Unix epoch.

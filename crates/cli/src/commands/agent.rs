@@ -141,6 +141,7 @@ async fn live(path: PathBuf) -> CommandResult {
             | RunError::Another { .. }
             | RunError::Directory { .. }
             | RunError::Lock(_)
+            | RunError::NotPrivate(_)
             | RunError::Identity(_)
             | RunError::Ledger(_) => LocalFault::DataDirectory.exit(),
         };
@@ -225,6 +226,7 @@ fn stored(status: &AgentStatus) -> String {
 fn sheet(status: &AgentStatus, stored: Option<&str>) -> String {
     let alive = if status.alive { "running" } else { "not running" };
     let contact = match (&status.problem, status.connected_since_ms, status.last_contact_ms) {
+        _ if status.decommissioned.is_some() => "this node was decommissioned".to_owned(),
         (None, Some(since), _) => format!("connected since {}", date(since)),
         (Some(problem), _, Some(last)) => format!("last contact {}; {problem}", date(last)),
         (Some(problem), _, None) => problem.clone(),
@@ -237,6 +239,11 @@ fn sheet(status: &AgentStatus, stored: Option<&str>) -> String {
         format!("order     generation {}, term {}", status.generation, status.term),
     ];
     lines.extend(stored.map(|stored| format!("as of     {stored}")));
+    lines.extend(
+        status.decommissioned.iter().map(|reason| {
+            format!("ended     {reason}; join this machine again: bellwether agent join --force")
+        }),
+    );
     lines.extend(status.unwritable.iter().map(|reason| format!("disk      cannot {reason}")));
     let provision = status.provision.iter().filter(|provision| provision.state != "success");
     lines.extend(provision.map(|provision| format!("set up    {}: {}", provision.state, provision.reason)));
@@ -255,6 +262,12 @@ fn sheet(status: &AgentStatus, stored: Option<&str>) -> String {
     let stored = status.catalogue_stored_at_ms.iter();
     lines.extend(stored.map(|at| format!("catalogue as stored {}, until a server answers", date(*at))));
     lines.extend(status.paused.iter().map(|why| format!("paused    {why}")));
+    lines.extend(tables(status));
+    lines.join("\n")
+}
+
+/// The entities, and the members and files if there are any, each after an empty line.
+fn tables(status: &AgentStatus) -> Vec<String> {
     let dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
     let rows = status.entities.iter().map(|(name, entity)| {
         vec![
@@ -265,7 +278,7 @@ fn sheet(status: &AgentStatus, stored: Option<&str>) -> String {
             entity.line.clone(),
         ]
     });
-    lines.push(String::new());
+    let mut lines = vec![String::new()];
     lines.push(table(&["entity", "runs", "assigned", "health", "state"], rows));
     if !status.members.is_empty() {
         let rows = status.members.iter().map(|(ensemble, member)| {
@@ -282,5 +295,5 @@ fn sheet(status: &AgentStatus, stored: Option<&str>) -> String {
         lines.push(String::new());
         lines.push(table(&["file", "state", "changed", "reason"], rows));
     }
-    lines.join("\n")
+    lines
 }

@@ -53,6 +53,7 @@ impl From<RunError> for Failure {
             | RunError::Pki(_)
             | RunError::Authorities(_)
             | RunError::Keyring(_)
+            | RunError::NotPrivate(_)
             | RunError::Installation(_) => LocalFault::DataDirectory.exit(),
             RunError::Plain { .. } => Exit::Refused,
             RunError::File { .. } => LocalFault::Output.exit(),

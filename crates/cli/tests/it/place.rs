@@ -99,6 +99,13 @@ impl Setup {
         self.server_ended().await
     }
 
+    /// Waits until an agent has ended by itself, and answers its exit code.
+    pub(crate) async fn agent_ended(&mut self, name: &str) -> Option<i32> {
+        let mut agent = self.agents.remove(name).unwrap();
+        wait_for("the agent ends", async || agent.try_wait().unwrap().is_some()).await;
+        agent.wait().unwrap().code()
+    }
+
     /// kill -9.
     pub(crate) fn kill_server(&mut self) {
         let mut server = self.server.take().unwrap();

@@ -156,4 +156,12 @@ async fn a_node_that_was_away_while_its_authority_was_replaced_is_told_to_join_a
         log.contains("join the machine again: bellwether agent join --force")
     })
     .await;
+    let looked = place.run(&["doctor", "--agent-config", &place.path("web-1/agent.toml")]);
+    let found = text(&looked.stdout);
+    assert!(
+        found.contains("failed   agent/server") && found.contains("failed   agent/connection"),
+        "{found}"
+    );
+    assert_eq!(found.matches("bellwether agent join --force --server").count(), 2, "{found}");
+    assert!(!found.contains("trusted.pem"), "{found}");
 }

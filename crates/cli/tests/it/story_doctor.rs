@@ -30,6 +30,10 @@ fn findings(place: &Setup) -> (BTreeMap<String, (String, String)>, i32) {
     (worst, code(&looked))
 }
 
+fn mode(path: &str, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
 fn failed(found: &BTreeMap<String, (String, String)>) -> Vec<&str> {
     found.iter().filter(|(_, (state, _))| state == "failed").map(|(check, _)| check.as_str()).collect()
 }
@@ -72,12 +76,11 @@ async fn what_is_wrong_with_a_machine_is_named_with_what_to_do() {
     assert!(text(&shown.stdout).contains("ok       server/port"), "{}", text(&shown.stdout));
 
     let key = place.path("server/pki/ca.key");
-    let mode = |mode| std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).unwrap();
-    mode(0o644);
+    mode(&key, 0o644);
     let (found, exit) = findings(&place);
     assert_eq!((failed(&found), exit), (vec!["server/permissions"], 1));
-    assert!(found["server/permissions"].1.ends_with(&format!("next: chmod go= {key}")), "{found:#?}");
-    mode(0o600);
+    assert!(found["server/permissions"].1.ends_with(&format!("next: chmod 0600 {key}")), "{found:#?}");
+    mode(&key, 0o600);
 
     assert_eq!(place.stop_server().await, Some(0));
     let (found, exit) = findings(&place);
@@ -97,6 +100,54 @@ async fn what_is_wrong_with_a_machine_is_named_with_what_to_do() {
     assert_eq!(found["server/configuration"].0, "failed");
     let missing = place.run(&["doctor", "--agent-config", &place.path("none.toml"), "-o", "name"]);
     assert_eq!((code(&missing), text(&missing.stdout).contains("agent/configuration")), (1, true));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_starts_on_what_others_can_write_and_each_says_what_mends_it() {
+    let mut place = installed("").await;
+    assert_eq!(place.stop_server().await, Some(0));
+    place.stop_agent("web-1");
+    let (server, agent) = (place.path("server.toml"), place.path("web-1/agent.toml"));
+    let runs = [("server", &server), ("agent", &agent)];
+    for (path, open, sound, of) in [
+        ("server", 0o777, 0o700, 0),
+        ("server/pki", 0o770, 0o700, 0),
+        ("server/pki/ca.key", 0o640, 0o600, 0),
+        ("server/pki/secrets.key", 0o644, 0o600, 0),
+        ("web-1/data", 0o777, 0o700, 1),
+        ("web-1/data/ledger", 0o777, 0o700, 1),
+        ("web-1/data/node.key", 0o666, 0o600, 1),
+        ("web-1/data/identity.toml", 0o622, 0o600, 1),
+    ] {
+        let path = place.path(path);
+        mode(&path, open);
+        let (part, config) = runs[of];
+        let mend = format!("chmod {sound:04o} {path}");
+        for check in [&["--check"][..], &[]] {
+            let refused = place.run(&[&[part, "run", "--config", config], check].concat());
+            let said = text(&refused.stderr);
+            assert!(code(&refused) == 7 && said.contains(&mend), "{path}: {said}");
+        }
+        let (found, _) = findings(&place);
+        assert!(found[&format!("{part}/permissions")].1.ends_with(&format!("next: {mend}")), "{found:#?}");
+        mode(&path, sound);
+        let checked = place.run(&[part, "run", "--config", config, "--check"]);
+        assert_eq!(code(&checked), 0, "{}", text(&checked.stderr));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_was_decommissioned_says_so_and_how_it_comes_back() {
+    let mut place = installed("").await;
+    done(&place, &["node", "decommission", "web-1", "--reason", "its disk died", "--yes"]);
+    assert_eq!(place.agent_ended("web-1").await, Some(4));
+    let (data, agent) = (place.path("web-1/data"), place.path("web-1/agent.toml"));
+    let said = text(&place.run(&["agent", "status", "--data-dir", &data]).stdout);
+    assert!(said.contains("(this node was decommissioned)") && !said.contains("connected since"), "{said}");
+    assert!(said.contains("its disk died") && said.contains("bellwether agent join --force"), "{said}");
+    let looked = text(&place.run(&["doctor", "--agent-config", &agent]).stdout);
+    assert!(looked.contains("the agent has ended: ") && !looked.contains("systemctl start"), "{looked}");
+    assert!(looked.contains("next: join again with a new join token"), "{looked}");
 }
 
 fn files_below(dir: &Path, found: &mut Vec<PathBuf>) {

@@ -157,6 +157,10 @@ async fn a_server_that_cannot_write_its_audit_log_says_so_and_is_ready_once_ther
     let is_told = async || client.ready().await.is_err_and(|error| error.to_string().contains(because));
     wait_for("it is not ready, though nobody asked for a change", is_told).await;
     assert_ne!(set(&place, "meanwhile"), 0);
+    // It reads before it writes: the answer to neither says that changes are accepted again.
+    let refused = place.run(&["profile", "set", "web", "port=1"]);
+    let told = text(&refused.stderr);
+    assert!(code(&refused) != 0 && told.contains(because) && !told.contains("accepted again"), "{told}");
     // Neither is one that is started now: it has not tried to record anything.
     place.kill_server();
     disk.begin_server(&mut place);

@@ -21,6 +21,8 @@ pub struct FoundingAuthority {
     pub fingerprint: String,
     /// Its certificate, PEM.
     pub certificate: String,
+    /// When that was; none if nobody knows.
+    pub since: Option<Timestamp>,
 }
 
 /// An authority that was just made.
@@ -98,7 +100,7 @@ pub fn prepare(
             key: None,
             phase: AuthorityPhase::Active,
             added: AuthoritiesVersion::ZERO,
-            since: now,
+            since: founding.since.unwrap_or(now),
         }],
     });
     if changed.in_phase(AuthorityPhase::Next).is_some() {

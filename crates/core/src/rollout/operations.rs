@@ -52,16 +52,16 @@ pub enum OperationRefusal {
     #[error("retry: no version is known bad; use 'rollout start'")]
     NothingToRetry,
     /// No rollout is in progress.
-    #[error("{operation} the rollout: no rollout is under way; see 'rollout history'")]
+    #[error("{operation} the rollout: no rollout is under way")]
     NothingUnderWay {
         /// The refused operation.
         operation: &'static str,
     },
     /// The rollout is paused already.
-    #[error("pause the rollout: it is paused already; see 'rollout status'")]
+    #[error("pause the rollout: it is paused already")]
     AlreadyPaused,
     /// No stage waits for approval.
-    #[error("approve a stage: no stage waits for approval; see 'rollout status'")]
+    #[error("approve a stage: no stage waits for approval")]
     NothingToApprove,
     /// A different stage waits for approval.
     #[error("approve stage {asked}: stage {stage} waits for approval")]
@@ -80,7 +80,7 @@ pub enum OperationRefusal {
     )]
     NoKnownGood,
     /// The rollout is being rolled back already.
-    #[error("undo the rollout: it is being rolled back to {version} already; see 'rollout status'")]
+    #[error("undo the rollout: it is being rolled back to {version} already")]
     RollingBackAlready {
         /// Last known good.
         version: Version,

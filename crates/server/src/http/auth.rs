@@ -140,21 +140,21 @@ pub(crate) fn guard(
         };
         let entry = match recorded {
             Ok(entry) => entry,
-            Err(failure) => return failure.into_response(),
+            Err(failure) => return currency::mark(&app, failure.into_response()),
         };
         request.extensions_mut().insert(Authenticated(identity));
         let measured = place.as_ref().filter(|_| accepted.is_immediate(&request));
         let is_read =
             request.method() == Method::GET && place.as_ref().is_some_and(|place| place.is_of_people());
         let run = |request: Box<Request>| next.run(*request);
-        let mut response = match is_read {
+        let response = match is_read {
             true => app.traffic.reads.run(run(request)).await.unwrap_or_else(Failure::into_response),
             false => run(request).await,
         };
         if let Some(place) = measured {
             place.observe(&app.traffic.metrics.request_seconds);
         }
-        currency::mark(&app, &mut response);
+        let response = currency::mark(&app, response);
         if let Some(entry) = entry {
             app.audit.answered(entry, response.status().as_u16()).await;
         }

@@ -8,9 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::network::network;
-
-/// Time in which failures of a network are counted together.
-const PERIOD: Duration = Duration::from_secs(60);
+use super::stranger_log::{LineLimit, MOST_NETWORKS, PERIOD};
 
 /// Failures of a network in a period whose answers are not delayed: a person who mistypes, or a program with an old token.
 const UNDELAYED: u64 = 10;
@@ -21,12 +19,6 @@ const DELAY: Duration = Duration::from_secs(1);
 /// Most answers of a network that are delayed at the same time. Meanwhile, further tokens from there that nobody has are answered as busy.
 const MOST_DELAYED: usize = 8;
 
-/// Most networks that are counted on their own; the others are counted together.
-const MOST_NETWORKS: usize = 4_096;
-
-/// Most lines in the log in a period: strangers must not be able to fill the disk.
-const MOST_LINES: u64 = 60;
-
 /// The failures of all networks. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct AuthenticationFailures(Arc<Mutex<Counted>>);
@@ -34,7 +26,7 @@ pub struct AuthenticationFailures(Arc<Mutex<Counted>>);
 #[derive(Debug, Default)]
 struct Counted {
     networks: BTreeMap<IpAddr, OfNetwork>,
-    lines: Option<(Instant, u64)>,
+    lines: LineLimit,
 }
 
 /// The failures of one network in the present period.
@@ -77,7 +69,7 @@ impl AuthenticationFailures {
         }
         // The first, the first that is delayed, and then ever fewer of them.
         if (count == 1 || count == UNDELAYED.saturating_add(1) || count.is_power_of_two() && is_delayed)
-            && counted.may_tell(now)
+            && counted.lines.admits(now)
         {
             tracing::warn!(address = %address.ip(), credential, count, is_delayed, "authentication failed");
         }
@@ -99,14 +91,6 @@ impl Counted {
         }
         self.networks.retain(|_, of| of.delayed > 0 || now.saturating_duration_since(of.since) < PERIOD);
         if self.networks.len() < MOST_NETWORKS { network } else { IpAddr::V4(Ipv4Addr::UNSPECIFIED) }
-    }
-
-    fn may_tell(&mut self, now: Instant) -> bool {
-        let (since, lines) = self.lines.unwrap_or((now, 0));
-        let (since, lines) =
-            if now.saturating_duration_since(since) >= PERIOD { (now, 0) } else { (since, lines) };
-        self.lines = Some((since, lines.saturating_add(1)));
-        lines < MOST_LINES
     }
 }
 
@@ -182,9 +166,9 @@ mod tests {
         }
         let networks = failures.counted().networks.len();
         assert!(networks <= MOST_NETWORKS + 1, "{networks}");
-        assert!(!failures.counted().may_tell(Instant::now()));
+        assert!(!failures.counted().lines.admits(Instant::now()));
         tokio::time::advance(PERIOD).await;
-        assert!(failures.counted().may_tell(Instant::now()));
+        assert!(failures.counted().lines.admits(Instant::now()));
         drop(failures.count(from(10_001), "token"));
         assert_eq!(failures.counted().networks.len(), 1, "those of a former period are forgotten");
     }

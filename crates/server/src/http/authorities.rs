@@ -6,7 +6,8 @@ use axum::extract::State;
 use bellwether_api::v1::authorities::{
     Authorities, Authority, AuthorityPhase, ChangeAuthorities, TrustBundle,
 };
-use bellwether_core::decide::authorities::progress;
+use bellwether_core::decide::authorities::{FoundingAuthority, progress};
+use bellwether_core::words::time::Timestamp;
 
 use super::auth::Authenticated;
 use super::input::{JsonAnswer, OptionalBody};
@@ -32,8 +33,7 @@ pub(crate) async fn rotate(
     caller: Authenticated,
     OptionalBody(change): OptionalBody<ChangeAuthorities>,
 ) -> Result<JsonAnswer<Authorities>, Failure> {
-    let (transactor, pki) = (&app.records.transactor, &app.identity.pki);
-    ops::authorities::rotate(transactor, pki, &caller.actor(), &change).await?;
+    ops::authorities::rotate(&app.records.transactor, &founding(&app), &caller.actor(), &change).await?;
     taken_in(&app).await;
     shown(&app)
 }
@@ -43,8 +43,7 @@ pub(crate) async fn activate(
     caller: Authenticated,
     OptionalBody(change): OptionalBody<ChangeAuthorities>,
 ) -> Result<JsonAnswer<Authorities>, Failure> {
-    let (transactor, pki) = (&app.records.transactor, &app.identity.pki);
-    ops::authorities::activate(transactor, pki, &caller.actor(), &change).await?;
+    ops::authorities::activate(&app.records.transactor, &founding(&app), &caller.actor(), &change).await?;
     taken_in(&app).await;
     shown(&app)
 }
@@ -54,8 +53,7 @@ pub(crate) async fn retire(
     caller: Authenticated,
     OptionalBody(change): OptionalBody<ChangeAuthorities>,
 ) -> Result<JsonAnswer<Authorities>, Failure> {
-    let (transactor, pki) = (&app.records.transactor, &app.identity.pki);
-    ops::authorities::retire(transactor, pki, &caller.actor(), &change).await?;
+    ops::authorities::retire(&app.records.transactor, &founding(&app), &caller.actor(), &change).await?;
     taken_in(&app).await;
     shown(&app)
 }
@@ -70,6 +68,10 @@ pub(crate) async fn cancel(
     shown(&app)
 }
 
+fn founding(app: &AppState) -> FoundingAuthority {
+    ops::authorities::founding(&app.identity.pki, &app.identity.installation)
+}
+
 /// Waits until this server has taken in what was changed, so that whoever asks for the certificates next receives those.
 async fn taken_in(app: &AppState) {
     let version = app.world().authorities.as_ref().map_or(0, |kept| kept.value.version.get());
@@ -81,7 +83,7 @@ async fn taken_in(app: &AppState) {
 }
 
 fn shown(app: &AppState) -> Result<JsonAnswer<Authorities>, Failure> {
-    let (world, founding) = (app.world(), ops::authorities::founding(&app.identity.pki));
+    let (world, founding) = (app.world(), founding(app));
     let behind = progress(&world, &founding, app.clock.now());
     let mut authorities = Vec::new();
     let present = world.authorities.as_ref().map(|kept| &*kept.value);
@@ -98,7 +100,7 @@ fn shown(app: &AppState) -> Result<JsonAnswer<Authorities>, Failure> {
             expires_at_ms: pki::expires(&founding.certificate).map_err(ops::OpError::from)?.as_millis(),
             fingerprint: founding.fingerprint,
             phase: AuthorityPhase::Active,
-            since_ms: None,
+            since_ms: founding.since.map(Timestamp::as_millis),
         });
     }
     Ok(JsonAnswer(Authorities {

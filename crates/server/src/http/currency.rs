@@ -13,12 +13,12 @@ use super::state::AppState;
 /// Most bytes of a reason in a header: reasons name all endpoints, and a header is to stay small.
 const MAX_REASON: usize = 400;
 
-/// Adds the headers, if there is anything to say.
-pub(super) fn mark(app: &AppState, response: &mut Response) {
+/// The answer with the headers, if there is anything to say.
+pub(super) fn mark(app: &AppState, mut response: Response) -> Response {
     let stale = app.cluster.freshness.stale_for();
     let trouble = trouble(app);
     if stale.is_none() && trouble.is_none() {
-        return;
+        return response;
     }
     let mut add = |name: &'static str, value: HeaderValue| {
         response.headers_mut().insert(HeaderName::from_static(name), value);
@@ -35,6 +35,7 @@ pub(super) fn mark(app: &AppState, response: &mut Response) {
     if let Some(since) = unrecorded(app) {
         add(UNRECORDED_MS, since.as_millis().into());
     }
+    response
 }
 
 /// Why no change is accepted: what the store does not take, or the audit log does not; none if both do.

@@ -29,6 +29,7 @@ use tower::ServiceExt;
 use super::connections::{Closing, ConnectionState, Connections};
 use super::handshakes::{ArrivalKind, HandshakeLimiter};
 use super::idle::{ActivityStream, LastActivity};
+use super::stranger_log::LoadLog;
 use super::taken_body::TakenBody;
 use crate::metrics::ClosedConnections;
 use crate::pki::{self, CertificateIdentity, LiveAuthorities};
@@ -73,6 +74,8 @@ pub(crate) struct Transport {
     pub(crate) clock: Clock,
     /// Counts connections that are closed by the server.
     pub(crate) closed: Family<ClosedConnections, Counter>,
+    /// Tells of connections that made work and wanted nothing.
+    pub(crate) load: LoadLog,
 }
 
 impl Transport {
@@ -182,7 +185,7 @@ impl ServeContext {
         peer: Peer,
     ) -> ConnectionFuture {
         let Self { transport, router, tasks, .. } = self;
-        let state = peer.connection.clone();
+        let (state, address) = (peer.connection.clone(), peer.address);
         let mut builder = auto::Builder::new(TokioExecutor::new());
         builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_DEADLINE);
         let pings = heard.is_none().then_some(PING_EVERY);
@@ -216,6 +219,9 @@ impl ServeContext {
             };
             if let Err(error) = ended {
                 tracing::debug!(%error, "connection ended");
+                if let Some(address) = address {
+                    transport.load.ended(address, &*error);
+                }
             }
         })
     }

@@ -17,6 +17,7 @@ use serde_json::Value;
 use super::grant::access_namespace;
 use super::{OpError, cause, event, reason};
 use crate::authority_place::place;
+use crate::installation::Installation;
 use crate::pki::{self, Pki};
 use crate::transactor::Transactor;
 
@@ -24,8 +25,12 @@ use crate::transactor::Transactor;
 const NAMED: usize = 10;
 
 /// The authority that the installation was initialised with.
-pub(crate) fn founding(pki: &Pki) -> FoundingAuthority {
-    FoundingAuthority { fingerprint: pki.ca_fingerprint(), certificate: pki.ca_pem().to_owned() }
+pub(crate) fn founding(pki: &Pki, installation: &Installation) -> FoundingAuthority {
+    FoundingAuthority {
+        fingerprint: pki.ca_fingerprint(),
+        certificate: pki.ca_pem().to_owned(),
+        since: installation.made_at(),
+    }
 }
 
 /// Makes the next authority, which everybody is to trust before it is used.
@@ -34,11 +39,10 @@ pub(crate) fn founding(pki: &Pki) -> FoundingAuthority {
 /// [`OpError::Refused`] while another change is not finished; [`OpError::Keyring`] without a key to encrypt its own with.
 pub async fn rotate(
     transactor: &Transactor,
-    pki: &Pki,
+    founding: &FoundingAuthority,
     actor: &Actor,
     change: &ChangeAuthorities,
 ) -> Result<(), OpError> {
-    let founding = founding(pki);
     let (certificate, key) = Pki::make_next(transactor.now())?;
     let fingerprint = pki::fingerprint(&certificate).unwrap_or_default();
     let (key, keyring) = (Value::String(key), transactor.keyring());
@@ -47,7 +51,7 @@ pub async fn rotate(
         let sealed = keyring.seal(&keyring.active(world)?, &place(&fingerprint), &key)?;
         let next =
             NewAuthority { fingerprint: fingerprint.clone(), certificate: certificate.clone(), key: sealed };
-        decide::prepare(present(world), &founding, next, at).map_err(|refusal| refused(what, &refusal))
+        decide::prepare(present(world), founding, next, at).map_err(|refusal| refused(what, &refusal))
     })
     .await
 }
@@ -58,15 +62,14 @@ pub async fn rotate(
 /// [`OpError::Refused`] while nodes or servers are behind, unless it is forced.
 pub async fn activate(
     transactor: &Transactor,
-    pki: &Pki,
+    founding: &FoundingAuthority,
     actor: &Actor,
     change: &ChangeAuthorities,
 ) -> Result<(), OpError> {
-    let founding = founding(pki);
     let what = "bring the next certificate authority into use";
     change_to(transactor, actor, (what, "authority.activated", change), |world, at| {
         let changed = decide::activate(present(world), at).map_err(|refusal| refused(what, &refusal))?;
-        let behind = decide::progress(world, &founding, at.0);
+        let behind = decide::progress(world, founding, at.0);
         // Without the key a server could present nothing that the others trust: no force helps.
         servers_have_keys(what, &behind)?;
         let nodes = (behind.not_trusting_next.as_slice(), behind.nodes, "do not trust it yet");
@@ -84,15 +87,14 @@ pub async fn activate(
 /// [`OpError::Refused`] while nodes use certificates of it, unless it is forced.
 pub async fn retire(
     transactor: &Transactor,
-    pki: &Pki,
+    founding: &FoundingAuthority,
     actor: &Actor,
     change: &ChangeAuthorities,
 ) -> Result<(), OpError> {
-    let founding = founding(pki);
     let what = "retire the previous certificate authority";
     change_to(transactor, actor, (what, "authority.retired", change), |world, at| {
         let changed = decide::retire(present(world), at).map_err(|refusal| refused(what, &refusal))?;
-        let behind = decide::progress(world, &founding, at.0);
+        let behind = decide::progress(world, founding, at.0);
         if !change.force {
             let nodes = (behind.not_renewed.as_slice(), behind.nodes, "use a certificate of it");
             nodes_keep_up(what, nodes)?;

@@ -11,6 +11,9 @@ use super::expectation::member_pointer;
 /// Most bytes that the operations of one change copy, in all: four times what the largest document has.
 const MAX_COPIED: usize = 256 << 10;
 
+/// Most items of lists that the operations of one change move, in all: those after one that is added or removed.
+const MAX_MOVED: usize = 4_000_000;
+
 /// A change of a JSON document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JsonChange {
@@ -53,10 +56,9 @@ impl JsonChange {
         let mut changed = document.clone();
         match self {
             Self::Patch(Patch(operations)) => {
-                let mut copied = 0;
+                let mut work = PatchWork::default();
                 for (index, operation) in operations.iter().enumerate() {
-                    let applied = count_copied(operation, &changed, &mut copied)
-                        .and_then(|()| apply(operation, &mut changed));
+                    let applied = work.add(operation, &changed).and_then(|()| apply(operation, &mut changed));
                     applied.map_err(|rejection| rejection.within(index))?;
                 }
             }
@@ -84,19 +86,45 @@ fn written(operation: &PatchOperation) -> Vec<String> {
     }
 }
 
-/// Counts what an operation copies. All others together add no more than the patch itself has, and each copy may double the document.
-fn count_copied(operation: &PatchOperation, document: &Value, copied: &mut usize) -> Result<(), Rejection> {
-    let PatchOperation::Copy(copy) = operation else { return Ok(()) };
-    *copied = copied.saturating_add(document.pointer(copy.from.as_str()).map_or(0, size));
-    if *copied <= MAX_COPIED {
-        return Ok(());
+/// What the operations of a change cost beyond reading them, so far.
+#[derive(Debug, Default)]
+struct PatchWork {
+    copied: usize,
+    moved: usize,
+}
+
+impl PatchWork {
+    /// Counts what an operation is to do, and refuses it if that is too much. All others together add no more than the patch itself has, but each copy
+    /// may double the document, and each item that comes into a list or leaves it moves all after it.
+    fn add(&mut self, operation: &PatchOperation, document: &Value) -> Result<(), Rejection> {
+        let (copied, pointers) = match operation {
+            PatchOperation::Copy(copy) => (Some(copy.from.as_str()), vec![copy.path.as_str()]),
+            PatchOperation::Add(add) => (None, vec![add.path.as_str()]),
+            PatchOperation::Remove(remove) => (None, vec![remove.path.as_str()]),
+            PatchOperation::Move(from) => (None, vec![from.from.as_str(), from.path.as_str()]),
+            PatchOperation::Replace(_) | PatchOperation::Test(_) => (None, Vec::new()),
+        };
+        let size = copied.and_then(|from| document.pointer(from)).map_or(0, size);
+        self.copied = self.copied.saturating_add(size);
+        let moved = pointers.into_iter().map(|pointer| items_from(pointer, document)).sum();
+        self.moved = self.moved.saturating_add(moved);
+        let reason = if self.copied > MAX_COPIED {
+            format!("copy more than {} KiB; send a value instead, or fewer operations", MAX_COPIED / 1_024)
+        } else if self.moved > MAX_MOVED {
+            format!("move more than {MAX_MOVED} items of lists; replace the list instead")
+        } else {
+            return Ok(());
+        };
+        let reason = format!("{}: with this one, the operations {reason}", operation.path());
+        Err(Rejection::Invalid(ShapeError::at("the operation", reason)))
     }
-    let reason = format!(
-        "{}: with this one, the operations copy more than {} KiB; send a value instead, or fewer operations",
-        copy.path,
-        MAX_COPIED / 1_024
-    );
-    Err(Rejection::Invalid(ShapeError::at("the operation", reason)))
+}
+
+/// Number of items of a list from the one at this pointer on.
+fn items_from(pointer: &str, document: &Value) -> usize {
+    let Some((list, item)) = pointer.rsplit_once('/') else { return 0 };
+    let items = document.pointer(list).and_then(Value::as_array).map_or(0, Vec::len);
+    items.saturating_sub(item.parse().unwrap_or(items))
 }
 
 /// Bytes of a value as JSON, roughly.
@@ -207,6 +235,25 @@ mod tests {
         assert!(matches!(patched(&before, Value::Array(nested)), Err(Rejection::Invalid(_))));
         let same = vec![json!({"op": "copy", "from": "/a", "path": "/b"}); 1_000];
         assert_eq!(patched(&before, Value::Array(same)), Ok(json!({"a": "0123456789", "b": "0123456789"})));
+    }
+
+    #[test]
+    fn operations_that_move_a_long_list_again_and_again_are_refused() {
+        let whole = json!({"op": "add", "path": "/a", "value": vec![0; 300_000]});
+        let patch = |operations: &[Value]| {
+            let all = [whole.clone()].into_iter().chain(operations.iter().cycle().take(11_500).cloned());
+            patched(&json!({}), Value::Array(all.collect()))
+        };
+        let at = |op: &str, index: &str| json!({"op": op, "path": format!("/a/{index}"), "value": 0});
+        let swap = json!({"op": "move", "from": "/a/0", "path": "/a/1"});
+        let copy = json!({"op": "copy", "from": "/a/1", "path": "/a/0"});
+        for heavy in [at("add", "0"), at("remove", "0"), swap, copy] {
+            let Err(Rejection::Invalid(error)) = patch(&[heavy]) else { panic!("it is refused") };
+            let error = error.to_string();
+            assert!(error.starts_with("[") && error.contains("move more than 4000000 items"), "{error}");
+        }
+        // At its end, nothing is moved.
+        assert!(patch(&[at("add", "-"), at("replace", "0")]).is_ok());
     }
 
     #[test]

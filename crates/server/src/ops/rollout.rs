@@ -201,9 +201,11 @@ pub async fn act(
         .change(namespace, actor, |world, fleet, now| {
             let (entity, progress) = find(fleet, name)?;
             let intent = Annotation { by: actor.clone(), reason: reason.clone(), at: now };
+            let refused = |refusal| not_acted(name, &refusal);
             let (entity, kind) = match &verb {
                 RolloutVerb::Pause => {
-                    (operations::pause(&entity, &progress, intent)?, "rollout.pause_requested")
+                    let paused = operations::pause(&entity, &progress, intent);
+                    (paused.map_err(refused)?, "rollout.pause_requested")
                 }
                 RolloutVerb::Resume => {
                     super::freeze::refuse_if_stopped(world, fleet, name, now)?;
@@ -213,10 +215,12 @@ pub async fn act(
                 }
                 RolloutVerb::Approve(stage) => {
                     let rollout = fleet.rollouts.get(&(name.clone(), progress.last)).map(|kept| &*kept.value);
-                    (operations::approve(&entity, rollout, *stage, intent)?, "rollout.approve_requested")
+                    let approved = operations::approve(&entity, rollout, *stage, intent);
+                    (approved.map_err(refused)?, "rollout.approve_requested")
                 }
                 RolloutVerb::Abort => {
-                    (operations::abort(&entity, &progress, intent)?, "rollout.abort_requested")
+                    let aborted = operations::abort(&entity, &progress, intent);
+                    (aborted.map_err(refused)?, "rollout.abort_requested")
                 }
                 RolloutVerb::Undo | RolloutVerb::Retry(_)
                     if matches!(entity.kind, EntityKind::Action(_) | EntityKind::Workflow(_)) =>
@@ -238,6 +242,27 @@ pub async fn act(
         .await
 }
 
+/// The refusal of an operation, with the command that shows why.
+fn not_acted(name: &EntityName, refusal: &OperationRefusal) -> OpError {
+    let verb = match refusal {
+        OperationRefusal::NothingUnderWay { .. } => Some("history"),
+        OperationRefusal::AlreadyPaused
+        | OperationRefusal::NothingToApprove
+        | OperationRefusal::RollingBackAlready { .. } => Some("status"),
+        OperationRefusal::AlreadyRolling { .. }
+        | OperationRefusal::KnownBad { .. }
+        | OperationRefusal::Busy { .. }
+        | OperationRefusal::NotKnownBad { .. }
+        | OperationRefusal::NothingToRetry
+        | OperationRefusal::OtherStage { .. }
+        | OperationRefusal::NothingPaused
+        | OperationRefusal::NoKnownGood
+        | OperationRefusal::NothingToUndo { .. } => None,
+    };
+    let hint = verb.map(|verb| format!("see: bellwether rollout {verb} {name}"));
+    OpError::Refused { reason: refusal.to_string(), hint }
+}
+
 /// The refusal to resume, with the state of the rollout as the hint.
 fn not_paused(fleet: &Fleet, progress: &Progress, name: &EntityName, refusal: &OperationRefusal) -> OpError {
     let rollout = progress.active().and_then(|number| fleet.rollouts.get(&(name.clone(), number)));
@@ -251,10 +276,8 @@ fn not_paused(fleet: &Fleet, progress: &Progress, name: &EntityName, refusal: &O
 
 /// The refusal to undo; when all targets are on last known good, with the command that starts the version before it.
 fn not_undone(fleet: &Fleet, name: &EntityName, refusal: &OperationRefusal) -> OpError {
+    let OperationRefusal::NothingToUndo { version } = refusal else { return not_acted(name, refusal) };
     let reason = refusal.to_string();
-    let OperationRefusal::NothingToUndo { version } = refusal else {
-        return OpError::Refused { reason, hint: None };
-    };
     let before = good_before(fleet, name, version);
     let hint =
         before.map(|before| format!("{before} was good before it: bellwether rollout start {name} {before}"));

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::error::PkiError;
@@ -17,7 +17,11 @@ pub(super) fn pair(
     if pem.exists() || key.exists() {
         return Ok((read(&pem)?, read(&key)?));
     }
-    fs::create_dir_all(dir).map_err(|source| file("write", dir, source))?;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(|source| file("write", dir, source))?;
     let (pem_text, key_text) = make()?;
     write_private(&key, &key_text).map_err(|source| file("write", &key, source))?;
     write_private(&pem, &pem_text).map_err(|source| file("write", &pem, source))?;

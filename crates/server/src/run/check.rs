@@ -7,6 +7,7 @@ use super::error::RunError;
 use super::store::{open_store_to_look, own_store};
 use crate::config::Config;
 use crate::installation::{Installation, InstallationError};
+use crate::key_files::own_files;
 use crate::pki;
 use crate::restore_mark::RestoreMark;
 use crate::secrets::keyring::{KEYRING_FILE, Keyring};
@@ -48,6 +49,7 @@ pub enum StoreSeen {
 /// [`RunError`] naming what prevents a start.
 pub async fn check(config: &Config) -> Result<StoreSeen, RunError> {
     has_authority(config)?;
+    own_files(&config.data_dir).check()?;
     let dir = &config.data_dir;
     for path in ["pki/ca.pem", "pki/ca.key"].map(|file| dir.join(file)) {
         if let Err(source) = std::fs::File::open(&path) {

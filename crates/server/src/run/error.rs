@@ -26,6 +26,9 @@ pub enum RunError {
     /// The certificate authorities of the store cannot be used.
     #[error("{0}")]
     Authorities(#[from] crate::authorities::AuthoritiesError),
+    /// Others than the user of the server could use what is its own.
+    #[error("{0}")]
+    NotPrivate(#[from] bellwether_rt::own_files::NotPrivate),
     /// The keys for secrets cannot be read.
     #[error("{0}")]
     Keyring(#[from] crate::secrets::keyring::KeyringError),

@@ -16,8 +16,12 @@ impl Sockets {
     pub(super) fn serve(self, app: &AppState, tasks: &Tasks) {
         let router = http::router(app);
         let closed = app.traffic.metrics.closed.clone();
-        let transport =
-            http::Transport { tls: Some(app.identity.pki.follow()), clock: app.clock.clone(), closed };
+        let transport = http::Transport {
+            tls: Some(app.identity.pki.follow()),
+            clock: app.clock.clone(),
+            closed,
+            load: http::LoadLog::default(),
+        };
         tasks.spawn("https", http::serve(self.listener, transport.clone(), router.clone(), tasks.child()));
         if let Some(plain) = self.plain {
             let transport = http::Transport { tls: None, ..transport };

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -46,8 +45,6 @@ pub struct Keyring {
 struct KeyFile {
     path: PathBuf,
     keys: Vec<SecretKey>,
-    /// Whether others than its owner may read or write it.
-    is_open: bool,
 }
 
 struct SecretKey {
@@ -147,8 +144,7 @@ impl Keyring {
             key(line).ok_or_else(|| KeyringError::Damaged { path: path.to_owned(), line: index + 1 })
         };
         let keys = lines.map(read).collect::<Result<_, _>>()?;
-        let is_open = fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0);
-        Ok(Self { file: Arc::new(KeyFile { path: path.to_owned(), keys, is_open }), is_blind: false })
+        Ok(Self { file: Arc::new(KeyFile { path: path.to_owned(), keys }), is_blind: false })
     }
 
     /// Adds a new key to a file, or makes the file; answers the key's id.
@@ -181,12 +177,6 @@ impl Keyring {
         let dir = path.parent().unwrap_or(Path::new("/"));
         fs::File::open(dir).and_then(|mut dir| dir.flush().and_then(|()| dir.sync_all())).map_err(failed)?;
         Ok(id(&bytes))
-    }
-
-    /// Whether others than its owner may read or write the file, when it was read.
-    #[must_use]
-    pub fn is_open_to_others(&self) -> bool {
-        self.file.is_open
     }
 
     /// The ids of the keys, the newest last.

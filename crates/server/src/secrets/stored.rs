@@ -36,19 +36,11 @@ pub(crate) fn warnings(world: &World, keyring: &Keyring) -> Vec<String> {
              or from where a copy is kept, and restart this server"
         ));
     }
-    if keyring.is_open_to_others() {
-        warnings.push(format!(
-            "others than its owner may read {KEYRING_FILE}, the keys of all secrets: chmod 600, and restart this server"
-        ));
-    }
     warnings
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{Permissions, set_permissions};
-    use std::os::unix::fs::PermissionsExt;
-
     use bellwether_core::records::authorities::{Authorities, Authority, AuthorityPhase};
     use bellwether_core::records::key::global::GlobalRecord;
     use bellwether_core::words::counter::{AuthoritiesVersion, Revision};
@@ -76,16 +68,5 @@ mod tests {
         world.put_global(GlobalRecord::Authorities(record), Revision::new(1));
         assert_eq!(all_ciphertexts(&world).count(), 1);
         assert!(warnings(&world, &keyring).concat().contains("this server has no key for them"));
-    }
-
-    #[test]
-    fn a_file_of_keys_that_others_may_read_is_warned_of() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("secrets.key");
-        Keyring::add_key(&path).unwrap();
-        let warned = || warnings(&World::default(), &Keyring::open(&path).unwrap());
-        assert!(warned().is_empty());
-        set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
-        assert!(warned().concat().contains("others than its owner may read pki/secrets.key"));
     }
 }

@@ -155,8 +155,8 @@ mod tests {
     use super::*;
     use crate::records::encoding;
 
-    /// An encoded sample of each kind of record.
-    const SAMPLES: [(&str, &str, &str); 36] = [
+    /// An encoded sample of each kind of record: the name of a file, or the text.
+    const SAMPLES: [(&str, &str, &str); 51] = [
         ("node", "node.v1", "ns/default/node/web-1"),
         ("presence", "presence.v1", "ns/default/presence/web-1"),
         ("annotation", "expected.v1", "ns/default/expected/web-9"),
@@ -187,12 +187,27 @@ mod tests {
         ("freeze", "freeze.v1", "ns/default/freeze/winter"),
         ("pause", "pause.v1", "ns/default/pause/disks"),
         ("slot", "slot.v1", "ns/default/slot/reboot"),
+        ("schedule", "schedule.v1", "ns/default/schedule/nightly"),
+        ("reaction", "reaction.v1", "ns/default/reaction/repair"),
+        ("sink", "sink.v1", "ns/default/sink/audit"),
+        ("sink_state", "sink-state.v1", "ns/default/sink-state/audit"),
+        ("cluster_discovery", "cluster-discovery.v1", "ns/default/cluster-discovery/db"),
+        ("ensemble", "ensemble.v1", "ns/default/ensemble/store"),
+        ("ensemble_members", "ensemble-members.v1", "ns/default/ensemble-members/store"),
+        ("node_params", "node-params.v1", "ns/default/node-params/web-1"),
+        ("node_facts", "facts.v1", "ns/default/facts/web-1"),
+        ("node_probes", "probes.v1", "ns/default/probes/web-1"),
+        (r#"{"node": "web-1", "members": {}}"#, "node-members.v1", "ns/default/node-members/web-1"),
+        ("param", "param.v1", "ns/default/param/port"),
+        ("stored_secret", "secret.v1", "ns/default/secret/db"),
         ("event", "event.v1", "ns/default/event/00000000000000000042"),
         ("freeze", "freeze.v1", "freeze/winter"),
         ("server", "server.v1", "server/cp-1"),
         ("leader", "leader.v1", "leader"),
         ("token", "token.v1", "token/abc"),
         ("join_token", "join-token.v1", "join-token/abc"),
+        ("role", "role.v1", "role/deployer"),
+        ("stored_authorities", "authorities.v1", "authorities"),
     ];
 
     /// The keys and values of the samples, stored under the names that they contain.
@@ -200,7 +215,10 @@ mod tests {
         let default: Namespace = "default".parse().unwrap();
         let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../api/tests/golden");
         let sample = |(name, schema, key): (&str, &str, &str)| {
-            let text = std::fs::read_to_string(golden.join(format!("{name}.json"))).unwrap();
+            let text = match name.starts_with('{') {
+                true => name.to_owned(),
+                false => std::fs::read_to_string(golden.join(format!("{name}.json"))).unwrap(),
+            };
             let value = Bytes::from(format!(r#"{{"schema": "{schema}", "record": {text}}}"#));
             let key = format!("{}{key}", key_text::ROOT);
             let key = match key_text::read(key.as_bytes()) {
@@ -229,6 +247,10 @@ mod tests {
         let store = Store::memory(&tasks);
         let put =
             |key: &Bytes, value: &Bytes| Op::Put { key: key.clone(), value: value.clone(), lease: None };
+        let schemas = include_str!("../records/encoding.rs").split('"').filter(|text| text.ends_with(".v1"));
+        for schema in schemas {
+            assert!(SAMPLES.iter().any(|(_, of, _)| *of == schema), "no sample of {schema}");
+        }
         let samples = samples();
         let event = samples.iter().find_map(|(key, _)| match key_text::read(key) {
             Some(KeyLocation::Namespaced(namespace, Key::Event(sequence))) => Some((namespace, sequence)),

@@ -66,7 +66,9 @@ async fn an_authority_follows_another_one_and_a_node_goes_with_it() {
     let first = installation.admin();
     let answer = poll(&node.client, 0, AT_ONCE).await.unwrap();
     assert!(answer.authorities.is_none() && !answer.renew);
+    let founded = first.authorities().await.unwrap().authorities[0].since_ms.unwrap();
     let made = first.rotate_authority(&nothing()).await.unwrap();
+    assert_eq!(made.authorities[0].since_ms, Some(founded), "since the installation was made");
     assert_eq!(made.not_trusting_next, ["default/web-1"]);
     let phases: Vec<AuthorityPhase> = made.authorities.iter().map(|each| each.phase).collect();
     assert_eq!(phases, [AuthorityPhase::Active, AuthorityPhase::Next]);

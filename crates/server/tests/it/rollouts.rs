@@ -151,13 +151,14 @@ async fn rolled_out(admin: &Client, node: &Node, text: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn an_undo_of_a_good_version_is_refused_with_the_good_one_before() {
+async fn an_undo_of_a_good_version_is_refused_with_the_good_one_before_and_an_abort_of_what_ended_with_the_history()
+ {
     let installation = Installation::new().await;
     let admin = installation.admin();
     let node = installation.node("web-1").await;
     set_entity(&admin, policy("1", "0s")).await;
-    let undo = async || match admin
-        .act_on_rollout("default", "web", "undo", &RolloutOperation::default())
+    let act = async |verb: &str| match admin
+        .act_on_rollout("default", "web", verb, &RolloutOperation::default())
         .await
         .unwrap_err()
     {
@@ -165,12 +166,17 @@ async fn an_undo_of_a_good_version_is_refused_with_the_good_one_before() {
         other => panic!("not a problem: {other}"),
     };
     rolled_out(&admin, &node, "v1").await;
-    let (detail, hint) = undo().await;
+    let (detail, hint) = act("undo").await;
     assert!(detail.contains("every target runs v1") && hint.is_none(), "{detail} {hint:?}");
     rolled_out(&admin, &node, "v2").await;
-    let (detail, hint) = undo().await;
+    let (detail, hint) = act("undo").await;
     assert!(detail.contains("every target runs v2"), "{detail}");
     assert_eq!(hint.unwrap(), "v1 was good before it: bellwether rollout start web v1");
+    for verb in ["abort", "pause"] {
+        let (detail, hint) = act(verb).await;
+        assert_eq!(detail, format!("cannot {verb} the rollout: no rollout is under way"));
+        assert_eq!(hint.unwrap(), "see: bellwether rollout history web");
+    }
 }
 
 #[tokio::test]

@@ -171,6 +171,12 @@ async fn a_backup_restored_gives_the_same_records_and_a_damaged_one_none() {
     assert!(dump(&to).await.is_empty(), "a machine with a wrong clock wrote something");
 
     backup::restore(&to, (&server(), now), &file).await.unwrap();
+    let again = backup::restore(&to, (&server(), now), &file).await.unwrap_err().to_string();
+    assert!(
+        again.contains("write this installation again to the store")
+            && again.contains("already, with 1 node"),
+        "{again}"
+    );
     let (restored, mut kept) = (dump(&to).await, dump(&store).await);
     let last = |of: &[(String, String)]| {
         let sequence = of.iter().find(|(key, _)| key == SEQUENCE).map(|(_, value)| value.parse::<u64>());

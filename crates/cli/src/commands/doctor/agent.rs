@@ -5,8 +5,8 @@ use std::path::Path;
 use bellwether_agent::config::Config;
 use bellwether_agent::identity::{self, NodeCertificate};
 use bellwether_agent::local::client;
-use bellwether_agent::status::AgentStatus;
-use bellwether_api::client::{Access, Client, Identity};
+use bellwether_agent::status::{self, AgentStatus};
+use bellwether_api::client::{Access, CallError, Client, Identity, UnreachableCause};
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 
@@ -33,7 +33,7 @@ pub(super) async fn look(path: &Path, findings: &mut Vec<Finding>) {
     }
     findings.push(machine::disk("agent", &config.data_dir));
     devices(&config, findings);
-    match identity::certificate(&config.data_dir) {
+    let is_distrusted = match identity::certificate(&config.data_dir) {
         Ok(Some(certificate)) => joined(&config, certificate, findings).await,
         Ok(None) => {
             let next = "join: bellwether agent join --server ADDRESS --token-file FILE --name NODE";
@@ -44,14 +44,32 @@ pub(super) async fn look(path: &Path, findings: &mut Vec<Finding>) {
             let next = "run this as root; if the file is damaged, join again: bellwether agent join --force";
             return findings.push(Finding::failed("agent/identity", format!("cannot {error}"), next));
         }
-    }
+    };
     match client::status(&config.data_dir).await {
-        Ok(status) => running(&status, findings),
+        Ok(status) => {
+            running(&status, findings);
+            findings.push(connection(&status, is_distrusted.then(|| join_again(&config))));
+        }
         Err(error) => {
+            let last = status::read(&config.data_dir).ok();
+            if let Some(reason) = last.and_then(|status| status.decommissioned) {
+                let detail = format!("the agent has ended: {reason}");
+                return findings.push(Finding::failed("agent/process", detail, join_again(&config)));
+            }
             let next = "start it: systemctl start bellwether-agent, or bellwether agent run";
             findings.push(Finding::failed("agent/process", error.to_string(), next));
         }
     }
+}
+
+/// How a machine that the control plane does not know any more becomes a node again.
+fn join_again(config: &Config) -> String {
+    let (name, dir) = (&config.name, config.data_dir.display());
+    let server = config.servers.join(",");
+    format!(
+        "join again with a new join token (bellwether join-token create --node {name}): bellwether agent join --force \
+         --server {server} --token-file FILE --name {name} --data-dir {dir}"
+    )
 }
 
 /// The devices that ensembles may have by their paths.
@@ -64,9 +82,9 @@ fn devices(config: &Config, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Of a node that has joined: its key, its certificate, its clock, its servers.
-async fn joined(config: &Config, certificate: NodeCertificate, findings: &mut Vec<Finding>) {
-    findings.push(machine::private("agent", &certificate.key));
+/// Of a node that has joined: its key, its certificate, its clock, its servers. Whether it does not trust the certificate of one of these.
+async fn joined(config: &Config, certificate: NodeCertificate, findings: &mut Vec<Finding>) -> bool {
+    findings.extend(machine::private("agent", &identity::own_files(&config.data_dir), &certificate.key));
     let now = Clock::system().now();
     let next = "have the agent run and reach a server, which renews it; once it has expired, join again: \
                 bellwether agent join --force";
@@ -79,6 +97,7 @@ async fn joined(config: &Config, certificate: NodeCertificate, findings: &mut Ve
         let next = "set the clock, and have it synchronised: timedatectl set-ntp true";
         findings.push(Finding::failed("agent/clock", detail, next));
     }
+    let mut is_distrusted = false;
     for server in &config.servers {
         let access =
             Access { server: server.clone(), ca: Some(certificate.ca.clone()), identity: Identity::Nobody };
@@ -88,9 +107,34 @@ async fn joined(config: &Config, certificate: NodeCertificate, findings: &mut Ve
         };
         findings.push(match ready {
             Ok(()) => Finding::ok("agent/server", format!("{server} answers and is ready")),
+            Err(
+                error @ (CallError::Unreachable { cause: UnreachableCause::Certificate, .. }
+                | CallError::NoneReachable { cause: UnreachableCause::Certificate, .. }),
+            ) => {
+                is_distrusted = true;
+                let next = format!(
+                    "if the certificate only lacks that address, add it to names in server.toml; else the authority was replaced while \
+                     this node was away: {}",
+                    join_again(config)
+                );
+                Finding::failed("agent/server", error.to_string(), next)
+            }
             Err(error) => unready("agent/server", &error),
         });
     }
+    is_distrusted
+}
+
+/// Whether a running agent is connected; `again` is the next step of one that does not trust its servers.
+fn connection(status: &AgentStatus, again: Option<String>) -> Finding {
+    if let Some(since) = &status.connected_since_ms {
+        let detail = format!("connected to {} since {}", status.server, date(*since));
+        return Finding::ok("agent/connection", detail);
+    }
+    let problem = status.problem.clone().unwrap_or_else(|| "no server has answered yet".to_owned());
+    let next = again
+        .unwrap_or_else(|| "see the findings on its servers above, and: bellwether agent status".to_owned());
+    Finding::failed("agent/connection", problem, next)
 }
 
 /// What a running agent says of itself.
@@ -102,17 +146,6 @@ fn running(status: &AgentStatus, findings: &mut Vec<Finding>) {
         let detail = format!("the agent is {}, this command line {own}", status.agent_version);
         Finding::warning("agent/process", detail, "restart it: systemctl restart bellwether-agent")
     });
-    match (&status.connected_since_ms, &status.problem) {
-        (Some(since), _) => {
-            let detail = format!("connected to {} since {}", status.server, date(*since));
-            findings.push(Finding::ok("agent/connection", detail));
-        }
-        (None, problem) => {
-            let problem = problem.clone().unwrap_or_else(|| "no server has answered yet".to_owned());
-            let next = "see the findings on its servers above, and: bellwether agent status";
-            findings.push(Finding::failed("agent/connection", problem, next));
-        }
-    }
     let refused = [
         (
             "agent/orders",

@@ -1,10 +1,10 @@
 //! What a server and an agent need of their machine: room on the disk, files that only they can read, a certificate that is valid.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use bellwether_core::words::time::{Span, Timestamp};
+use bellwether_rt::own_files::{NotPrivate, OwnFiles};
 
 use super::finding::Finding;
 use crate::show::time::date;
@@ -38,29 +38,24 @@ fn room(check: String, dir: &Path, free: u64) -> Finding {
     }
 }
 
-/// Whether nobody but its owner can read or write a file or directory, which the user of this command can read.
-pub(super) fn private(part: &str, path: &Path) -> Finding {
+/// Whether a data directory and its keys are for their user alone, and the user of this command can read `key`.
+pub(super) fn private(part: &str, own: &OwnFiles, key: &Path) -> Vec<Finding> {
     let check = format!("{part}/permissions");
-    let shown = path.display();
-    let about = match fs::metadata(path) {
-        Ok(about) => about,
-        Err(error) => {
-            let detail = format!("cannot look at {shown}: {error}");
-            return Finding::failed(check, detail, "run this as root or as the user of the service");
+    let (dir, outside) = (own.data_dir.display(), "run this as root or as the user of the service");
+    match own.look() {
+        Err(error) => vec![Finding::failed(check, format!("cannot look at {dir}: {error}"), outside)],
+        Ok((user, faults)) if faults.is_empty() => vec![match fs::File::open(key) {
+            Ok(_) => {
+                Finding::ok(check, format!("{dir} and its keys are for their owner, user {user}, alone"))
+            }
+            Err(error) => Finding::failed(check, format!("cannot open {}: {error}", key.display()), outside),
+        }],
+        Ok((_, faults)) => {
+            let failed = |NotPrivate { path, reason, mend }| {
+                Finding::failed(check.clone(), format!("{}: {reason}", path.display()), mend)
+            };
+            faults.into_iter().map(failed).collect()
         }
-    };
-    let mode = about.mode() & 0o7777;
-    if mode & 0o077 != 0 {
-        let detail = format!("{shown} can be used by others than its owner (mode {mode:04o})");
-        return Finding::failed(check, detail, format!("chmod go= {shown}"));
-    }
-    match fs::File::open(path) {
-        Ok(_) => Finding::ok(check, format!("{shown} is for its owner, user {}, alone", about.uid())),
-        Err(error) => Finding::failed(
-            check,
-            format!("cannot open {shown}: {error}"),
-            "run this as root or as the user of the service",
-        ),
     }
 }
 
@@ -101,16 +96,25 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_others_can_read_is_found_with_what_to_do() {
+    fn everything_that_others_can_use_is_found_with_what_to_do() {
         let dir = tempfile::tempdir().unwrap();
-        let key = dir.path().join("key");
-        fs::write(&key, "").unwrap();
-        fs::set_permissions(&key, fs::Permissions::from_mode(0o640)).unwrap();
-        let found = private("server", &key);
-        assert_eq!(found.state, FindingState::Failed);
-        assert_eq!(found.next, Some(format!("chmod go= {}", key.display())));
-        fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
-        assert_eq!(private("server", &key).state, FindingState::Ok);
-        assert!(private("server", &dir.path().join("gone")).detail.contains("No such file"));
+        let keys = ["ca.key", "secrets.key"].map(|name| dir.path().join(name));
+        let data_dir = dir.path().to_owned();
+        let own = OwnFiles { data_dir, unwritable: vec![], secret: keys.clone().into() };
+        assert!(private("server", &own, &keys[0])[0].detail.contains("No such file"));
+        let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        for key in &keys {
+            fs::write(key, "").unwrap();
+            mode(key, 0o640);
+        }
+        mode(dir.path(), 0o777);
+        let found = private("server", &own, &keys[0]);
+        assert!(found.iter().all(|finding| finding.state == FindingState::Failed), "{found:?}");
+        let next: Vec<Option<String>> = found.into_iter().map(|finding| finding.next).collect();
+        let [first, second] = keys.each_ref().map(|key| Some(format!("chmod 0600 {}", key.display())));
+        assert_eq!(next, [Some(format!("chmod 0700 {}", dir.path().display())), first, second]);
+        mode(dir.path(), 0o700);
+        keys.iter().for_each(|key| mode(key, 0o600));
+        assert_eq!(private("server", &own, &keys[0])[0].state, FindingState::Ok);
     }
 }

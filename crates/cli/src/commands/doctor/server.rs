@@ -10,6 +10,7 @@ use bellwether_rt::clock::Clock;
 use bellwether_server::authorities::trusted_file;
 use bellwether_server::config::Config;
 use bellwether_server::config::etcd::Etcd;
+use bellwether_server::key_files::own_files;
 use bellwether_server::pki::expires;
 use tokio::net::TcpStream;
 
@@ -36,7 +37,8 @@ pub(super) async fn look(path: &Path, findings: &mut Vec<Finding>) {
     };
     findings.push(Finding::ok("server/configuration", format!("{} is valid", path.display())));
     findings.push(machine::disk("server", &config.data_dir));
-    findings.push(machine::private("server", &config.data_dir.join("pki/ca.key")));
+    let own = own_files(&config.data_dir);
+    findings.extend(machine::private("server", &own, &config.data_dir.join("pki/ca.key")));
     let ca = trusted_file(&config.data_dir);
     let ca = match std::fs::read_to_string(&ca)
         .map_err(|error| format!("cannot read {}: {error}", ca.display()))

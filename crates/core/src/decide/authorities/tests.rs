@@ -19,7 +19,7 @@ enum Step {
 }
 
 fn founding() -> FoundingAuthority {
-    FoundingAuthority { fingerprint: "founding".into(), certificate: "PEM".into() }
+    FoundingAuthority { fingerprint: "founding".into(), certificate: "PEM".into(), since: None }
 }
 
 fn made(number: u8) -> NewAuthority {

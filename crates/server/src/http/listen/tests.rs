@@ -25,8 +25,12 @@ struct Served {
 fn serve_one() -> Served {
     let answer = || async { "x".repeat(LARGE_BYTES) };
     let router = Router::new().route("/large", get(answer)).route("/small", get(|| async { "x" }));
-    let transport =
-        Transport { tls: None, clock: Clock::of_runtime(Timestamp::EPOCH), closed: Family::default() };
+    let transport = Transport {
+        tls: None,
+        clock: Clock::of_runtime(Timestamp::EPOCH),
+        closed: Family::default(),
+        load: LoadLog::default(),
+    };
     let address = SocketAddr::from(([192, 0, 2, 1], 4_000));
     let peer = Peer::unknown(address, Connections::new().arrive(address).unwrap());
     let (near, far) = tokio::io::duplex(1 << 16);
@@ -63,6 +67,32 @@ async fn connect(
 
 fn ask(path: &str) -> http::Request<Empty<bytes::Bytes>> {
     http::Request::get(format!("http://server{path}")).body(Empty::new()).unwrap()
+}
+
+/// What a client sends that begins this many requests, and gives each up at once.
+fn given_up(requests: u32) -> Vec<u8> {
+    let frame = |kind: u8, flags: u8, stream: u32, payload: &[u8]| {
+        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+        [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+    };
+    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    bytes.extend(frame(4, 0, 0, &[]));
+    for stream in (0..requests).map(|request| 2 * request + 1) {
+        // GET http://a/ as the whole head of a request without a body; then that it is cancelled.
+        bytes.extend(frame(1, 0x5, stream, &[0x82, 0x86, 0x84, 0x41, 1, b'a']));
+        bytes.extend(frame(3, 0, stream, &[0, 0, 0, 8]));
+    }
+    bytes
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_gives_every_request_up_is_counted_once_it_is_closed() {
+    for (requests, counted) in [(10, 0), (200, 1)] {
+        let Served { mut far, served, transport } = serve_one();
+        far.write_all(&given_up(requests)).await.unwrap();
+        tokio::time::timeout(LONG, served).await.unwrap();
+        assert_eq!(transport.load.total(), counted, "{requests}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
