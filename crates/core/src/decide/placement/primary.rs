@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 
 pub use self::alone::cut_for_good;
 use self::alone::{is_cut_alone, taken_over_at};
-use self::copies::{Leaver, leaver_step};
+use self::copies::{Leaver, leaver_step, may_come};
 use self::failover::fail_over;
 pub use self::instance::{HistoryPosition, Instance, InstanceState, Instances};
 pub use self::step::{PrimarySpec, PrimaryStep, PrimaryWait, QUIET};
@@ -130,7 +130,11 @@ fn with_primary(
         return match may_be_replaced {
             _ if now < until => PrimaryStep::Wait(PrimaryWait::Silent { member, until }),
             false => PrimaryStep::Wait(PrimaryWait::NoRoom { missing: missing.max(1) }),
-            true => leaves(member, RemovalReason::Dead),
+            // Where too few that work have what it may have acknowledged, a new one gets it from the primary.
+            true => match next.filter(|_| !may_come(spec, members, (primary, member))) {
+                Some(node) if members.len() <= wanted => PrimaryStep::Add(node.clone()),
+                Some(_) | None => leaves(member, RemovalReason::Dead),
+            },
         };
     }
     let to_leave = members.values().filter(|member| is_drained(member)).count();

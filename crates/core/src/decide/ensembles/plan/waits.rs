@@ -291,8 +291,8 @@ fn alone(
     };
     let named = named(members, member);
     format!(
-        "member {named} is the primary, and takes no writes, as too few replicas are connected to it: {becomes}; look at the network between \
-         the nodes of the members"
+        "member {named} is the primary, and takes no writes, as too few replicas are connected to it: {becomes}; look at the members that \
+         do not work, or at the network between their nodes"
     )
 }
 

@@ -44,6 +44,18 @@ pub(super) fn leaver_step(
     }
 }
 
+/// Whether those that answer are enough to have what a replica has that is to be removed; otherwise it stays as long as that is so.
+pub(super) fn may_come(
+    spec: &PrimarySpec,
+    members: &Instances,
+    (primary, leaver): (MemberNumber, MemberNumber),
+) -> bool {
+    let others = members.iter().filter(|(number, _)| **number != primary && **number != leaver);
+    let holders = || others.clone().filter(|(_, other)| other.data.is_some());
+    let needed = holders().count().min(spec.writes_needed as usize);
+    holders().filter(|(_, other)| other.state == InstanceState::Up).count() >= needed
+}
+
 /// Whether what a replica has is on as many others as a write needs, or on all there are.
 fn has_copies(
     spec: &PrimarySpec,

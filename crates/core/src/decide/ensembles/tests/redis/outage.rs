@@ -53,3 +53,21 @@ fn replicas_that_were_started_anew_while_the_primary_is_away_are_not_said_to_be_
     };
     assert_eq!((silent.len(), anew.len()), (0, 2));
 }
+
+#[test]
+fn a_primary_that_has_lost_all_of_its_replicas_gets_a_new_one_that_copies_its_data() {
+    let mut machines = three();
+    machines.act(&Act::Isolate(1));
+    machines.act(&Act::Isolate(2));
+    machines.act(&Act::Write);
+    machines.pass(300);
+    let before = machines.acknowledged();
+    machines.act(&Act::Write);
+    machines.act(&Act::Copy(3));
+    machines.pass(1);
+    assert_eq!(machines.acknowledged(), before + 1, "{:?}", machines.members);
+    assert!(matches!(wait(&machines), Some(PrimaryWait::NoRoom { missing: 1 })), "for the other one");
+    [1, 2].iter().for_each(|host| machines.act(&Act::Heal(*host)));
+    machines.settle();
+    assert!(machines.serving() == 3 && machines.is_all_there());
+}
