@@ -2,6 +2,7 @@
 //! decided in `core/local`; here it is made, and what became of it is reported.
 
 mod admin_socket;
+mod append_only;
 mod ceph;
 mod ceph_files;
 mod certificates;

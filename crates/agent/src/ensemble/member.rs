@@ -22,6 +22,7 @@ use bellwether_core::words::name::EnsembleName;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::append_only::AppendOnly;
 use super::ceph::Ceph;
 use super::context::MemberContext;
 use super::directory::OwnDirectory;
@@ -84,6 +85,8 @@ pub(super) struct MemberTask {
     applied: Option<EnsembleService>,
     /// Who may use a Redis.
     access: MemberAccess,
+    /// The append-only file of a Redis.
+    append_only: AppendOnly,
     /// The snapshots that this node takes.
     snapshots: Snapshots,
     /// The OSDs of the store, where a monitor of Ceph reads them.
@@ -121,6 +124,7 @@ impl MemberTask {
             replication: None,
             applied: None,
             access: MemberAccess::default(),
+            append_only: AppendOnly::default(),
             store_osds: StoreOsds::default(),
             looked_at: None,
         }

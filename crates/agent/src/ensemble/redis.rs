@@ -11,6 +11,7 @@ use bellwether_core::records::ensemble::RedisSettings;
 use bellwether_core::records::member::Replication;
 use bellwether_rt::observed;
 
+use super::append_only::AppendOnlyInfo;
 use super::certificates::CertificateFiles;
 use super::redis_access::{AccessFiles, RedisAccess};
 use super::redis_info::{NOBODY_HOST, NOBODY_PORT, is_stale, replication};
@@ -61,6 +62,8 @@ pub(super) enum RedisAnswer {
         is_watched: bool,
         /// Whether it is a replica that has not been connected for longer than a reconnection takes: what is read there is old.
         is_stale: bool,
+        /// What it says of its append-only file.
+        file: AppendOnlyInfo,
     },
 }
 
@@ -173,8 +176,8 @@ impl Redis {
         }
         let is_watched = is_watched(&mut connection).await?;
         let said = replication(&info, self.scheme(), tells_position);
-        let is_stale = is_stale(&info);
-        said.map(|said| RedisAnswer::Serving { said, is_watched, is_stale })
+        let (is_stale, file) = (is_stale(&info), AppendOnlyInfo::of(&info));
+        said.map(|said| RedisAnswer::Serving { said, is_watched, is_stale, file })
             .ok_or_else(|| ProbeError::Unknown(format!("{}: the answer has no role", self.client())))
     }
 
@@ -207,6 +210,12 @@ impl Redis {
         let words = command(["CONFIG", "SET", "min-replicas-to-write"]).into_iter().chain([number]);
         let done = self.run(&words.collect::<Vec<_>>()).await;
         done.map_err(|error| format!("set min-replicas-to-write: {error}"))
+    }
+
+    /// Has it write its append-only file anew.
+    pub(super) async fn rewrite(&self) -> Result<(), String> {
+        let done = self.run(&["BGREWRITEAOF".to_owned()]).await;
+        done.map_err(|error| format!("have it write its append-only file anew: {error}"))
     }
 
     /// Has it read its certificates anew.

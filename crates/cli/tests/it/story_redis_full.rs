@@ -1,7 +1,7 @@
 //! The disk of the primary of a real Redis is full: it takes no writes, which is said, and another member takes over that has all that was written.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use bellwether_api::v1::ensemble::members::EnsembleMember;
@@ -64,6 +64,8 @@ async fn a_primary_on_a_full_disk_is_not_said_to_work_and_hands_over() {
     .await;
     let status = done(&place, &["status"]);
     assert!(status.contains("0 of 3 members work"), "{status}");
+    let damaged = place.path(&format!("{}/data/ensembles/cache/append-only-file-damaged", former.node));
+    assert!(Path::new(&damaged).exists(), "the next agent has to know it, too");
 
     let mut next = None;
     wait_for("another member takes writes, and has those before", async || {
@@ -81,4 +83,13 @@ async fn a_primary_on_a_full_disk_is_not_said_to_work_and_hands_over() {
     std::fs::remove_file(&filler).unwrap();
     let after = complete(&place, 3).await;
     assert_eq!(primary(&after).number, next.unwrap().number);
+    // What it wrote to a full disk cannot be read back, as Redis finds when it is started again.
+    wait_for("it has written its data anew", async || !Path::new(&damaged).exists()).await;
+    let restart = ["ensemble", "restart", "cache", "--yes"];
+    done(&place, &restart);
+    wait_for("all have loaded their data", async || {
+        done(&place, &["events", "--limit", "1000"]).contains("ensemble.restarted")
+    })
+    .await;
+    complete(&place, 3).await;
 }

@@ -6,8 +6,10 @@ use bellwether_core::local::member::told;
 use bellwether_core::records::ensemble::EnsembleService;
 use bellwether_core::records::member::{MemberOrder, MemberState, Membership, Replication, ReplicationOrder};
 use bellwether_rt::fail::{self, FailPoint};
+use tokio::time::Instant;
 
 use super::{LOOK, MemberTask, SOON};
+use crate::ensemble::append_only::{self, AppendOnlyInfo, AppendOnlyStep};
 use crate::ensemble::etcd::Etcd;
 use crate::ensemble::etcd_calls::hindrance;
 use crate::ensemble::redis::{Redis, RedisAnswer};
@@ -102,10 +104,11 @@ impl MemberTask {
     async fn serve_redis(&mut self, order: &MemberOrder, redis: &Redis) -> Result<(), String> {
         let (mut is_watched, mut is_old) = (false, false);
         let (state, reason) = match redis.answer(order.tells_position).await {
-            RedisAnswer::Serving { said, is_watched: watched, is_stale } => {
+            RedisAnswer::Serving { said, is_watched: watched, is_stale, file } => {
+                let cannot_store = self.is_file_damaged(redis, &file).await;
                 (is_watched, is_old) = (watched, is_stale);
                 let takes_over = matches!(order.replication, Some(ReplicationOrder::TakeOver { .. }));
-                self.replication = Some(Replication { takes_over, ..said });
+                self.replication = Some(Replication { takes_over, cannot_store, ..said });
                 (MemberState::Working, String::new())
             }
             RedisAnswer::Loads => (MemberState::Starting, "loads its data".to_owned()),
@@ -156,6 +159,28 @@ impl MemberTask {
             self.wait(if is_made { SOON } else { LOOK }).await;
         }
         Ok(())
+    }
+
+    /// Whether a Redis could not read what it has written to its disk; then it is to write that anew.
+    async fn is_file_damaged(&mut self, redis: &Redis, said: &AppendOnlyInfo) -> bool {
+        let directory = self.directory.path.clone();
+        if self.append_only.is_unknown() {
+            let of = directory.clone();
+            let found = self.on_disk("look for damage", move || append_only::is_noted(&of)).await;
+            self.append_only.note_found(found.unwrap_or(true));
+        }
+        let step = self.append_only.next(said, Instant::now());
+        let is_damaged = match step {
+            AppendOnlyStep::Sound => return false,
+            AppendOnlyStep::Damaged | AppendOnlyStep::Rewrite => true,
+            AppendOnlyStep::Mended => false,
+        };
+        let noted = self.on_disk("note damage", move || append_only::note(&directory, is_damaged)).await;
+        let asked = if step == AppendOnlyStep::Rewrite { redis.rewrite().await } else { Ok(()) };
+        if let Err(error) = noted.and(asked) {
+            tracing::warn!(ensemble = %self.ensemble, "cannot {error}");
+        }
+        is_damaged
     }
 
     /// Notes that it has data, and gives it certificates and settings that it does not have yet.
