@@ -12,6 +12,7 @@ mod devices;
 mod directory;
 mod etcd;
 mod etcd_calls;
+mod etcd_wal;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod independent;

@@ -4,7 +4,7 @@ use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 
 use crate::apply::output::{last_words, telling_line};
-use crate::ensemble::fuzzing::{read_redis, read_status};
+use crate::ensemble::fuzzing::{read_log, read_redis, read_status};
 use crate::probe::fuzzing::read;
 
 /// Reads what was said as each of those who could have said it.
@@ -16,6 +16,7 @@ pub fn said(bytes: &[u8]) {
         read_redis(&info);
     }
     read_status(bytes);
+    read_log(bytes);
     let kept = last_words(bytes);
     let line = telling_line(&kept);
     assert!(kept.contains(line) && !line.contains('\n'), "{line:?} of {kept:?}");

@@ -1,6 +1,7 @@
 //! What a fuzz target has read as what a member says of itself.
 
 use super::delegate::{own_status, unit_status};
+use super::etcd_wal::member;
 use super::redis_info::{is_stale, replication};
 use crate::probe::redis::Info;
 
@@ -8,6 +9,11 @@ use crate::probe::redis::Info;
 pub(crate) fn read_redis(info: &Info) {
     drop(replication(info, "redis", true));
     let _is_stale = is_stale(info);
+}
+
+/// Reads the beginning of a log of etcd.
+pub(crate) fn read_log(bytes: &[u8]) {
+    let _member = member(bytes);
 }
 
 /// Reads what an executable, or systemd, says of a member.

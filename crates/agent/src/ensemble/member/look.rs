@@ -1,13 +1,17 @@
 //! What is looked at before the next step of a member.
 
+use std::path::Path;
+
 use bellwether_core::local::member::{MemberData, MemberDirectory, MemberKey, MemberProcess};
 use bellwether_core::records::member::{MemberOrder, MemberTask as OrderedTask};
 
 use super::MemberTask;
 use crate::disk;
 use crate::ensemble::etcd::restorer;
+use crate::ensemble::etcd_wal;
 use crate::ensemble::program::lack;
 use crate::ensemble::snapshot_file;
+use crate::ensemble::software::Software;
 
 /// What is there before the next step.
 pub(super) struct Look {
@@ -24,6 +28,7 @@ impl MemberTask {
         let service = order.service.clone();
         let is_restart_due = self.is_restart_due(order);
         let source = order.restore.clone();
+        let store_id = self.entry.as_ref().and_then(|entry| entry.store_id.clone());
         let (dir, ensemble, mut looked_at) =
             (self.context.dir.clone(), self.ensemble.clone(), self.looked_at.take());
         let looked = move || {
@@ -41,7 +46,9 @@ impl MemberTask {
                 (None, _) => Some("the section [ensembles] in the configuration of its agent".to_owned()),
                 (_, None) => Some("an address of its node: set addresses in [agent]".to_owned()),
                 (Some(settings), Some(software)) => {
-                    software.lack(&settings, runs).or_else(|| lack_of_source(&settings))
+                    let foreign = || foreign(&software, &directory, (&own.data(), store_id.as_deref()));
+                    let lack = software.lack(&settings, runs).or_else(|| lack_of_source(&settings));
+                    lack.or_else(|| if runs { None } else { foreign() })
                 }
             };
             Ok((Look { directory, lack }, looked_at))
@@ -56,6 +63,28 @@ impl MemberTask {
             self.accessed(order).await?;
         }
         Ok(look)
+    }
+}
+
+/// That the data are not those of this member of the store. It would answer as another one, which may live.
+fn foreign(
+    software: &Software,
+    directory: &MemberDirectory,
+    (data, own): (&Path, Option<&str>),
+) -> Option<String> {
+    let (Software::Etcd(_), MemberDirectory::Claimed(_, MemberData::Present), Some(own)) =
+        (software, directory, own)
+    else {
+        return None;
+    };
+    let place = data.display();
+    match etcd_wal::member_of(data) {
+        Ok(Some(found)) if found != own => Some(format!(
+            "its own data: those in {place} are of member {found} of a store, and it is member {own}; put its own there, or move these away, \
+             so that another one takes its place"
+        )),
+        Ok(_) => None,
+        Err(error) => Some(format!("its data, which cannot be read from {place}: {error}")),
     }
 }
 

@@ -305,15 +305,7 @@ fn describe(
     Some(match wait {
         QuorumWait::Joining(_) | QuorumWait::Leaving(_) => return None,
         QuorumWait::QuorumLost { working, voters, silent } => {
-            let of_others = members.into_iter().flat_map(waits::silent_others);
-            let named: Vec<String> = silent.iter().map(|member| named(*member)).chain(of_others).collect();
-            let (noun, verb) = if named.len() == 1 { ("member", "does") } else { ("members", "do") };
-            format!(
-                "quorum is lost: {working} of {voters} members that vote work, and {noun} {} {verb} not; nothing is changed until more of \
-                 them work: start those that are down, and look at the network between those that run; only if their data are lost for good, found \
-                 the store anew from one that is whole",
-                named.join(" and ")
-            )
+            waits::quorum_lost(members?, (*working, *voters), silent)
         }
         QuorumWait::Silent { member, until: _ } if !has_room => unreplaced(&named(*member), of.matching),
         QuorumWait::Silent { member, until } => replaced(&named(*member), *until, of),

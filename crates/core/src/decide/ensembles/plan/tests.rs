@@ -269,7 +269,15 @@ fn silent_members_are_waited_for() {
     let waiting = site.plan(&ensemble).waiting.unwrap();
     assert!(
         waiting.starts_with(
-            "quorum is lost: 1 of 3 members that vote work, and members 1 on db-1 and 2 on db-2 do not"
+            "members 1 on db-1 and 2 on db-2 do not work, or contact is lost, so that 1 of 3 members that vote are known to work"
+        ) && waiting.contains("the store has a quorum"),
+        "{waiting}"
+    );
+    site.presence(3, PresenceState::Unreachable);
+    let waiting = site.plan(&ensemble).waiting.unwrap();
+    assert!(
+        waiting.starts_with(
+            "quorum is lost: 0 of 3 members that vote work, and members 1 on db-1 and 2 on db-2 and 3 on db-3 do not"
         ),
         "{waiting}"
     );

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::step::are;
 use crate::decide::ensembles::EnsembleSight;
-use crate::decide::ensembles::foreign::hindering;
+use crate::decide::ensembles::foreign::{hindering, others};
 use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::primary::{PrimaryWait, QUIET};
 use crate::records::ensemble::MIN_FAILOVER_AFTER;
@@ -145,9 +145,33 @@ pub(super) fn unfounded(source: &RestoreSource, places: &CandidateNodes, has_any
 }
 
 /// The members that are not of the ensemble and do not answer.
-pub(super) fn silent_others(members: &EnsembleMembers) -> impl Iterator<Item = String> {
+fn silent_others(members: &EnsembleMembers) -> impl Iterator<Item = String> {
     let silent = hindering(members).into_iter().filter(|(_, member)| member.votes);
     silent.map(|(id, member)| format!("{id} at {}, which is not of the ensemble,", member.peer_url))
+}
+
+/// That fewer than a quorum of those that vote work, as far as is heard. One that works says by that that the store has a quorum, whatever became of
+/// the agents of the others.
+pub(super) fn quorum_lost(
+    members: &EnsembleMembers,
+    (working, voters): (usize, usize),
+    silent: &[MemberNumber],
+) -> String {
+    let own = silent.iter().map(|member| named(members, *member));
+    let silent: Vec<String> = own.chain(silent_others(members)).collect();
+    let (noun, verb) = if silent.len() == 1 { ("member", "does") } else { ("members", "do") };
+    let silent = silent.join(" and ");
+    if working > others(members).working {
+        return format!(
+            "{noun} {silent} {verb} not work, or contact is lost, so that {working} of {voters} members that vote are known to work: nothing is changed \
+             until more are; the store has a quorum, as a member says that works: start the others, or their agents"
+        );
+    }
+    format!(
+        "quorum is lost: {working} of {voters} members that vote work, and {noun} {silent} {verb} not; nothing is changed until more of them work: start \
+         those that are down, and look at the network between those that run; only if their data are lost for good, found the store anew from one \
+         that is whole"
+    )
 }
 
 /// That members which are not of the ensemble keep others from joining or leaving.
