@@ -144,7 +144,7 @@ pub(crate) struct DrainNodes {
     /// Drain at once, whatever else is unavailable
     #[arg(long, conflicts_with_all = ["max_unavailable", "deadline", "watch"])]
     pub(crate) force: bool,
-    /// Wait until every node is drained, or its drain is given up (exit code 1)
+    /// Wait until every node is drained and has nothing of an ensemble any more; exit code 1 if that is given up
     #[arg(short, long)]
     pub(crate) watch: bool,
     #[command(flatten)]

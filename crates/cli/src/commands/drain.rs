@@ -43,14 +43,53 @@ pub(super) async fn run(context: &Context, drain: DrainNodes) -> CommandResult {
             false => context.show.changed(&format!("node {name}: {}", state(&after))),
         }
     }
-    let names: Vec<String> = nodes.iter().map(|view| view.node.name.clone()).collect();
-    let exit = if drain.watch { watch(context, nodes, last).await? } else { Exit::Yes };
     // Services are withdrawn at once; members of ensembles leave later, or stay.
+    let names: Vec<String> = nodes.iter().map(|view| view.node.name.clone()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    for line in members::staying(context, &names).await {
-        context.show.note(&format!("note: {line}"));
+    if !drain.watch {
+        let staying = members::staying(context, &names).await.unwrap_or_else(|unknown| vec![unknown]);
+        tell(context, &staying);
+        return Ok(Exit::Yes);
     }
-    Ok(exit)
+    let deadline = tokio::time::Instant::now() + drain.deadline.to_duration();
+    let exit = watch(context, nodes, last).await?;
+    if exit != Exit::Yes {
+        return Ok(exit);
+    }
+    tokio::time::timeout_at(deadline, emptied(context, &names, last)).await.unwrap_or_else(|_| {
+        context.show.note("note: what is listed above is still there, and is not waited for any longer");
+        Ok(Exit::No)
+    })
+}
+
+fn tell(context: &Context, lines: &[String]) {
+    lines.iter().for_each(|line| context.show.note(&format!("note: {line}")));
+}
+
+/// Waits until the nodes have nothing of ensembles any more, telling what they have whenever that changes.
+async fn emptied(context: &Context, nodes: &[&str], mut last: u64) -> CommandResult {
+    let mut shown = Vec::new();
+    loop {
+        let staying = match members::staying(context, nodes).await {
+            Ok(staying) => staying,
+            // Who may not read them drains for the services alone.
+            Err(unknown) => {
+                tell(context, &[unknown]);
+                return Ok(Exit::Yes);
+            }
+        };
+        if staying.is_empty() {
+            if !shown.is_empty() {
+                context.show.changed("nothing of ensembles is left there");
+            }
+            return Ok(Exit::Yes);
+        }
+        if staying != shown {
+            tell(context, &staying);
+            shown = staying;
+        }
+        last = next_event(context, last).await?;
+    }
 }
 
 /// What is about to happen to several nodes.

@@ -79,3 +79,32 @@ async fn a_person_replaces_a_member_that_works_and_one_that_lost_its_disk() {
     let (unknown, said) = replace(&place, 1_000, &["--yes"]);
     assert!(unknown != 0 && said.contains("cannot find member 1000 of ensemble store"), "{said}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_is_not_started_with_the_data_of_another_one() {
+    let mut place = installed().await;
+    let ports = free_ports();
+    let spec = EnsembleSpec { failover_after: Some("7d".to_owned()), ..spec(3, ports, false) };
+    place.client().set_ensemble("default", "store", &spec).await.unwrap();
+    let members = complete(&place, 3).await;
+    let [one, two, _] = members.as_slice() else { panic!("{members:?}") };
+    let (one, two) = (one.node.clone(), two.node.clone());
+    let data = |node: &str| place.path(&format!("{node}/data/ensembles/store/data"));
+    let (own, other, kept) = (data(&one), data(&two), place.path("kept"));
+    place.kill_agent(&one);
+    for pid in etcds(&place, &one) {
+        assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+    }
+    wait_for("its etcd is gone", async || etcds(&place, &one).is_empty()).await;
+    std::fs::rename(&own, &kept).unwrap();
+    assert!(Command::new("cp").args(["-a", &other, &own]).status().unwrap().success());
+    place.resume_agent(&one);
+    let why = async || text(&place.run(&["why", "ensemble/store"]).stdout);
+    wait_for("its node says why", async || why().await.contains("waits for its own data: those in")).await;
+    assert!(etcds(&place, &one).is_empty(), "nothing answers as the other one");
+    // Put back, it goes on.
+    std::fs::remove_dir_all(&own).unwrap();
+    std::fs::rename(&kept, &own).unwrap();
+    assert_eq!(complete(&place, 3).await.len(), 3);
+    wait_for("it works again", async || !why().await.contains("its own data")).await;
+}

@@ -251,8 +251,11 @@ fn still_counts(fleet: &Fleet, entity: &EntityName, node: &NodeName) -> bool {
 fn members(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Vec<String> {
     let all = fleet.ensemble_members.values().map(|kept| &*kept.value);
     let own = all.filter_map(|members| Some((&members.ensemble, members.of_node(name)?)));
+    let contact = fleet.presences.get(name).map(|kept| kept.value.contact);
+    let is_heard = !matches!(contact, Some(PresenceState::Unreachable | PresenceState::Suspect));
     let line = |(ensemble, (number, member)): (&EnsembleName, (MemberNumber, &Member))| {
-        format!("it has member {number} of ensemble {ensemble}, which is {}", member.phase.as_str())
+        let was = if is_heard { "is" } else { "was when the node was heard of last" };
+        format!("it has member {number} of ensemble {ensemble}, which {was} {}", member.phase.as_str())
     };
     let mut lines: Vec<String> = own.map(line).collect();
     for members in fleet.ensemble_members.values().map(|kept| &*kept.value) {

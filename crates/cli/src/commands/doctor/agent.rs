@@ -33,6 +33,7 @@ pub(super) async fn look(path: &Path, findings: &mut Vec<Finding>) {
     }
     findings.push(machine::disk("agent", &config.data_dir));
     devices(&config, findings);
+    findings.extend(config.ensembles.as_ref().and_then(|settings| members(&settings.dir)));
     let is_distrusted = match identity::certificate(&config.data_dir) {
         Ok(Some(certificate)) => joined(&config, certificate, findings).await,
         Ok(None) => {
@@ -80,6 +81,22 @@ fn devices(config: &Config, findings: &mut Vec<Finding>) {
         let next = "mend device_paths, or put the device in";
         findings.push(Finding::warning("agent/devices", detail, next));
     }
+}
+
+/// Room for the members of ensembles, of which former ones take some; `None` before there was one.
+fn members(dir: &Path) -> Option<Finding> {
+    let entries = std::fs::read_dir(dir).ok()?.filter_map(Result::ok);
+    let is_former = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().contains(".set-aside-");
+    let former = entries.filter(is_former).count();
+    let mut room = machine::disk("agent/ensembles", dir);
+    if former > 0 {
+        let noun =
+            if former == 1 { "directory of a former member is" } else { "directories of former members are" };
+        room.detail.push_str(&format!("; {former} {noun} set aside there"));
+        let remove = |next| format!("{next}: remove each *.set-aside-* that nobody needs");
+        room.next = room.next.map(remove);
+    }
+    Some(room)
 }
 
 /// Of a node that has joined: its key, its certificate, its clock, its servers. Whether it does not trust the certificate of one of these.
@@ -167,5 +184,22 @@ fn running(status: &AgentStatus, findings: &mut Vec<Finding>) {
         let reason = entity.problem.clone().unwrap_or_default();
         let next = format!("see: bellwether agent status, bellwether why {}", status.node);
         findings.push(Finding::warning(format!("agent/entity/{name}"), reason, next));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_of_former_members_are_told_beside_the_room_that_is_left() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(!members(dir.path()).unwrap().detail.contains("set aside"));
+        for name in ["store", "store.set-aside-1", "cache.set-aside-12"] {
+            std::fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        let said = members(dir.path()).unwrap();
+        assert!(said.detail.contains("; 2 directories of former members are set aside there"), "{said:?}");
+        assert!(members(&dir.path().join("none")).is_none());
     }
 }

@@ -30,12 +30,12 @@ pub(super) async fn lost(context: &Context, node: &str) -> Vec<String> {
     lines
 }
 
-/// What drained nodes have of ensembles, line by line: it leaves later, or stays.
-pub(in crate::commands) async fn staying(context: &Context, nodes: &[&str]) -> Vec<String> {
+/// What drained nodes have of ensembles, line by line: it leaves later, or stays. The failure says that it is not known.
+pub(in crate::commands) async fn staying(context: &Context, nodes: &[&str]) -> Result<Vec<String>, String> {
     let (client, namespace) = (&context.client, context.namespace.as_str());
     let page = match client.ensembles(namespace).await {
         Ok(page) => page,
-        Err(error) => return vec![format!("whether members of ensembles are on them is not known: {error}")],
+        Err(error) => return Err(format!("whether members of ensembles are on them is not known: {error}")),
     };
     let mut lines = Vec::new();
     for ensemble in page.items {
@@ -49,7 +49,7 @@ pub(in crate::commands) async fn staying(context: &Context, nodes: &[&str]) -> V
             Err(error) => lines.push(format!("what of ensemble {name} is on them is not known: {error}")),
         }
     }
-    lines
+    Ok(lines)
 }
 
 /// What these nodes have of an ensemble: each member and OSD with its node, but those that may go with it.

@@ -19,6 +19,7 @@ pub use self::step::{PrimarySpec, PrimaryStep, PrimaryWait, QUIET};
 use super::{CandidateNodes, Placed, RemovalReason, next_node, surplus, wanted};
 use crate::records::primary::PrimaryRecord;
 use crate::words::counter::MemberNumber;
+use crate::words::name::NodeName;
 use crate::words::time::Timestamp;
 
 /// The next change of an ensemble.
@@ -109,12 +110,8 @@ fn with_primary(
         return blocked(primary, since.plus(spec.patience(primary)), to, now);
     }
     if is_primary_drained {
-        // It leaves as a replica. Where nobody can take over, a new member may once it has the data.
-        return match (successor, next) {
-            (Some(to), _) => PrimaryStep::HandOver(to),
-            (None, Some(node)) if members.len() <= wanted => PrimaryStep::Add(node.clone()),
-            (None, _) => PrimaryStep::Wait(PrimaryWait::NoSuccessor(primary)),
-        };
+        let next = next.filter(|_| members.len() <= wanted);
+        return drained(primary, successor, next);
     }
     let leaves = |number, reason| leaver_step(spec, (primary, members), Leaver { number, reason }, now);
     if let Some(number) = surplus {
@@ -126,15 +123,15 @@ fn with_primary(
     let missing = wanted.saturating_sub(members.len());
     if let Some((member, since)) = first_silent(members) {
         let until = since.plus(spec.patience(member));
+        // Where too few that work have what it may have acknowledged, a new one gets it from the primary.
+        let addition =
+            next.filter(|_| members.len() <= wanted && !may_come(spec, members, (primary, member)));
         let may_be_replaced = next.is_some() || is_room_without(spec, places, (&all, member));
         return match may_be_replaced {
             _ if now < until => PrimaryStep::Wait(PrimaryWait::Silent { member, until }),
             false => PrimaryStep::Wait(PrimaryWait::NoRoom { missing: missing.max(1) }),
-            // Where too few that work have what it may have acknowledged, a new one gets it from the primary.
-            true => match next.filter(|_| !may_come(spec, members, (primary, member))) {
-                Some(node) if members.len() <= wanted => PrimaryStep::Add(node.clone()),
-                Some(_) | None => leaves(member, RemovalReason::Dead),
-            },
+            true => addition
+                .map_or_else(|| leaves(member, RemovalReason::Dead), |node| PrimaryStep::Add(node.clone())),
         };
     }
     let to_leave = members.values().filter(|member| is_drained(member)).count();
@@ -146,6 +143,15 @@ fn with_primary(
     match next {
         Some(node) => PrimaryStep::Add(node.clone()),
         None => PrimaryStep::Wait(PrimaryWait::NoRoom { missing: missing.max(to_leave) }),
+    }
+}
+
+/// A drained primary leaves as a replica. Where nobody can take over, a new member may once it has the data.
+fn drained(primary: MemberNumber, successor: Option<MemberNumber>, next: Option<&NodeName>) -> PrimaryStep {
+    match (successor, next) {
+        (Some(to), _) => PrimaryStep::HandOver(to),
+        (None, Some(node)) => PrimaryStep::Add(node.clone()),
+        (None, None) => PrimaryStep::Wait(PrimaryWait::NoSuccessor(primary)),
     }
 }
 
