@@ -112,9 +112,14 @@ async fn without_room_and_drained(place: &Setup, port: u16) {
     done(place, &["ensemble", "scale", "web", "2", "--yes"]);
     let members = serving(place, "web", 2).await;
     let drained = members.first().unwrap().clone();
-    done(place, &["node", "drain", &drained.node, "--reason", "a new kernel", "--yes"]);
+    let said = place.run(&["node", "drain", &drained.node, "--reason", "a new kernel", "--yes", "-w"]);
+    assert_eq!(said.status.code(), Some(0), "{}", text(&said.stderr));
+    let members = async || place.client().ensemble("default", "web").await.unwrap().status.unwrap().members;
+    let is_there =
+        |member: &EnsembleMember| member.node == drained.node && member.state != MemberPhase::Removed;
+    assert!(!members().await.iter().any(is_there), "the command waits for that: {}", text(&said.stderr));
     wait_for("it has moved", async || {
-        let members = place.client().ensemble("default", "web").await.unwrap().status.unwrap().members;
+        let members = members().await;
         members.len() == 2 && members.iter().all(|member| member.node != drained.node)
     })
     .await;

@@ -17,6 +17,11 @@ pub(super) async fn failover(
     let (client, namespace) = (&context.client, context.namespace.as_str());
     let before = client.ensemble(namespace, name).await?;
     if let Some(to) = request.to.filter(|_| request.accept_data_loss) {
+        // What each member has is what the answer depends on.
+        let why = client.why(namespace, &format!("ensemble/{name}")).await?;
+        for line in why.lines.iter().filter(|line| line.starts_with("member ")) {
+            context.show.note(line);
+        }
         let question =
             format!("make member {to} the primary of ensemble {name}, and lose what it does not have?");
         confirm(&question, consent)?;
