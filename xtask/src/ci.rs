@@ -20,7 +20,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     fuzz::is_locked(root)?;
     dependencies(root)?;
     two_commands(root)?;
-    fuzz::run(root, &fuzz::Fuzz { seconds: 60, target: None })
+    fuzz::run(root, &fuzz::Fuzz { seconds: 60, runs: None, target: None })
 }
 
 /// What may come in from outside, by `deny.toml`. A person may do without cargo-deny, CI may not.

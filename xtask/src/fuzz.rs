@@ -41,6 +41,9 @@ pub(crate) struct Fuzz {
     /// Seconds for each target
     #[arg(long, default_value_t = 60)]
     pub(crate) seconds: u32,
+    /// Inputs for each target, however long that takes
+    #[arg(long, conflicts_with = "seconds")]
+    pub(crate) runs: Option<u64>,
     /// Only this target: policy, entity, report, `hook_answer`, filter, words, written, reported, ordered, query or said
     pub(crate) target: Option<String>,
 }
@@ -67,7 +70,10 @@ pub(crate) fn run(root: &Path, fuzz: &Fuzz) -> Result<()> {
                 .arg(&corpus)
                 .arg(format!("-dict={}", dictionary.display()))
                 .arg(format!("-artifact_prefix={}/found-{name}-", home.display()))
-                .arg(format!("-max_total_time={}", fuzz.seconds))
+                .arg(fuzz.runs.map_or_else(
+                    || format!("-max_total_time={}", fuzz.seconds),
+                    |runs| format!("-runs={runs}"),
+                ))
                 .args([
                     "-max_len=16384",
                     "-timeout=10",

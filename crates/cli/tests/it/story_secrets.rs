@@ -231,12 +231,16 @@ async fn a_lost_key_stops_nothing_but_secrets_and_a_new_key_takes_over() {
 
     // A truncated file is refused at the start, with its line.
     place.kill_server();
-    std::fs::write(&key, kept.trim_end().get(..kept.len() - 12).unwrap()).unwrap();
+    let put_back = |text: &str| {
+        std::fs::write(&key, text).unwrap();
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    };
+    put_back(kept.trim_end().get(..kept.len() - 12).unwrap());
     let bad = place.run(&["server", "run", "--config", &config]);
     assert!(text(&bad.stderr).contains("line 3 of") && code(&bad) != 0, "{}", text(&bad.stderr));
 
     // With it, the rollout goes on.
-    std::fs::write(&key, &kept).unwrap();
+    put_back(&kept);
     place.start_server().await;
     place.ended().await;
     let conf = place.path("web-1/web.conf");
