@@ -44,6 +44,7 @@ mod story_databases;
 mod story_descriptors;
 mod story_doctor;
 mod story_ensemble_adopted;
+mod story_ensemble_clocks;
 mod story_ensemble_foundation;
 mod story_ensemble_replaced;
 mod story_ensemble_restarted;

@@ -9,7 +9,7 @@ use bellwether_rt::clock::Clock;
 use crate::place::{Setup, free_port, text, wait_for};
 
 /// What a command is begun with to see another time of day.
-fn by_clock(offset: &str) -> Vec<String> {
+pub(crate) fn by_clock(offset: &str) -> Vec<String> {
     let found = std::fs::read_dir("/usr/lib").unwrap().flatten();
     let library =
         found.map(|entry| entry.path().join("faketime/libfaketimeMT.so.1")).find(|path| path.exists());
