@@ -329,3 +329,10 @@ fn the_policy_in_the_guide_to_hooks_is_one() {
     let policy: v1::policy::Policy = serde_json::from_str(block).unwrap();
     bellwether_core::records::policy::Policy::try_from(&policy).expect("it is valid");
 }
+
+#[test]
+fn a_number_with_more_digits_than_are_kept_is_read_as_the_nearest_and_again_as_the_same() {
+    let read: Value = serde_json::from_str("931.11111111111111111115").unwrap();
+    let again: Value = serde_json::from_str(&read.to_string()).unwrap();
+    assert_eq!(again, read);
+}
