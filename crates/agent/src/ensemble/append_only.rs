@@ -39,6 +39,11 @@ impl AppendOnlyInfo {
             is_rewritten: info.get("aof_last_bgrewrite_status") == Some("ok"),
         }
     }
+
+    /// Whether it takes what is written.
+    pub(super) const fn takes_writes(&self) -> bool {
+        !self.cannot_write
+    }
 }
 
 /// What becomes of the file.

@@ -18,6 +18,9 @@ use crate::ensemble::software::Software;
 /// Why what is read from a replica is old.
 const STALE: &str = "is not connected to the member that it follows";
 
+/// Why a Redis that takes writes again does not count as one that can write.
+const REWRITES: &str = "writes its append-only file anew, as its disk was full: what it has there may not be readable before that is done";
+
 /// Why nothing is done with a Redis that a Sentinel watches.
 const WATCHED: &str = "is left as it is: a Sentinel watches it, and would name primaries, too; have that one forget it with SENTINEL REMOVE, and stop it";
 
@@ -102,11 +105,12 @@ impl MemberTask {
     }
 
     async fn serve_redis(&mut self, order: &MemberOrder, redis: &Redis) -> Result<(), String> {
-        let (mut is_watched, mut is_old) = (false, false);
+        let (mut is_watched, mut is_old, mut is_rewriting) = (false, false, false);
         let (state, reason) = match redis.answer(order.tells_position).await {
             RedisAnswer::Serving { said, is_watched: watched, is_stale, file } => {
                 let cannot_store = self.is_file_damaged(redis, &file).await;
                 (is_watched, is_old) = (watched, is_stale);
+                is_rewriting = cannot_store && file.takes_writes();
                 let takes_over = matches!(order.replication, Some(ReplicationOrder::TakeOver { .. }));
                 self.replication = Some(Replication { takes_over, cannot_store, ..said });
                 (MemberState::Working, String::new())
@@ -136,11 +140,7 @@ impl MemberTask {
             | ReplicationStep::Follow(_)
             | ReplicationStep::HandOver(_) => {}
         }
-        self.alarm = match (&order.replication, &self.replication) {
-            (Some(ordered), Some(said)) => replication::alarm(ordered, said, redis.min_replicas()),
-            (None, _) | (_, None) => None,
-        };
-        self.alarm = self.alarm.take().or_else(|| is_old.then(|| STALE.to_owned()));
+        self.alarm = self.alarm_of(order, redis, (is_old, is_rewriting));
         let lag = match (&order.replication, &self.replication) {
             _ if self.alarm.is_some() => self.alarm.clone().unwrap_or_default(),
             (Some(ordered), Some(said)) => replication::lag(ordered, said).to_owned(),
@@ -159,6 +159,23 @@ impl MemberTask {
             self.wait(if is_made { SOON } else { LOOK }).await;
         }
         Ok(())
+    }
+
+    /// Why it does not do its part although it serves.
+    fn alarm_of(
+        &self,
+        order: &MemberOrder,
+        redis: &Redis,
+        (is_old, is_rewriting): (bool, bool),
+    ) -> Option<String> {
+        let alarm = match (&order.replication, &self.replication) {
+            (Some(ordered), Some(said)) => replication::alarm(ordered, said, redis.min_replicas()),
+            (None, _) | (_, None) => None,
+        };
+        match alarm {
+            Some(_) if is_rewriting => Some(REWRITES.to_owned()),
+            alarm => alarm.or_else(|| is_old.then(|| STALE.to_owned())),
+        }
     }
 
     /// Whether a Redis could not read what it has written to its disk; then it is to write that anew.

@@ -11,6 +11,7 @@ use super::MemberTask;
 use crate::apply::process::SupervisedProcess;
 use crate::apply::{CommandFacts, leftover};
 use crate::disk;
+use crate::ensemble::append_only::AppendOnly;
 use crate::ensemble::outside;
 use crate::ensemble::program::MemberProgram;
 use crate::ensemble::software::Software;
@@ -188,6 +189,8 @@ impl MemberTask {
         self.program = MemberProgram::running(key, process, self.program.failed());
         self.standing = Standing::NotAsked;
         (self.replication, self.applied) = (None, None);
+        // What is noted in its directory, which may be another one now, is looked for again.
+        self.append_only = AppendOnly::default();
         self.access.is_started();
         self.note(|entry| {
             (entry.is_starting, entry.process) = (false, Some(mark.clone()));
