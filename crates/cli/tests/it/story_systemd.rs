@@ -129,12 +129,13 @@ async fn instances_of_a_unit_are_started_again_outlive_their_agent_and_are_stopp
     serving(&place, "web", 1).await;
     assert_eq!(main(), before, "the unit outlives the agent");
 
+    let why = async |what: &str, reason: &str| {
+        wait_for(what, async || text(&place.run(&["why", "ensemble/other"]).stdout).contains(reason)).await;
+    };
+    create(&place, "other", "sshd.service");
+    why("it waits for the port", &format!("a member of ensemble web on it has port {port}")).await;
     done(&place, &["ensemble", "delete", "web", "--yes"]);
     wait_for("the unit is stopped", async || systemd.state("web@web-1.service") == "inactive").await;
-    create(&place, "other", "sshd.service");
-    wait_for("it is said why the node gets none", async || {
-        let why = text(&place.run(&["why", "ensemble/other"]).stdout);
-        why.contains("unit sshd.service, which is not in units of [ensembles] of its agent")
-    })
-    .await;
+    let reason = "unit sshd.service, which is not in units of [ensembles] of its agent";
+    why("it is said why the node gets none", reason).await;
 }

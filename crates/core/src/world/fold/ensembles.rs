@@ -4,13 +4,13 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use super::kept;
-use crate::records::ensemble::Ensemble;
+use crate::records::ensemble::{Ensemble, EnsembleService};
 use crate::records::ensemble_members::EnsembleMembers;
 use crate::records::member::{MemberOrder, NodeMembers};
 use crate::records::osd::OsdsOrder;
 use crate::records::secret::Secret;
 use crate::words::counter::Revision;
-use crate::words::name::{EnsembleName, NodeName, SecretName};
+use crate::words::name::{DeviceSerial, EnsembleName, NodeName, SecretName};
 use crate::world::fleet::Fleet;
 
 impl Fleet {
@@ -48,6 +48,9 @@ impl Fleet {
         let before = self.ensemble_members.get(&name).map(|kept| kept.value.clone());
         let wanted: Vec<_> = members.orders().map(|(node, order)| (node.clone(), order)).collect();
         let osds = members.osd_orders();
+        if before.as_deref().map(Occupied::of) != Some(Occupied::of(&members)) {
+            self.candidates_changed = self.candidates_changed.max(revision);
+        }
         self.ensemble_members.insert_mut(name.clone(), kept(members, revision));
         let has = |node: &NodeName| wanted.iter().any(|(of, _)| of == node);
         let gone = before.iter().flat_map(|before| before.members.values()).map(|member| &member.node);
@@ -65,6 +68,9 @@ impl Fleet {
     pub(super) fn delete_ensemble_members(&mut self, name: &EnsembleName, revision: Revision) {
         let before = self.ensemble_members.get(name).map(|kept| kept.value.clone());
         self.ensemble_members.remove_mut(name);
+        if before.is_some() {
+            self.candidates_changed = self.candidates_changed.max(revision);
+        }
         for member in before.iter().flat_map(|before| before.members.values()) {
             self.order_member(&member.node, name, None);
         }
@@ -151,16 +157,37 @@ impl Fleet {
     }
 }
 
+/// What an ensemble has that others cannot have.
+#[derive(PartialEq, Eq)]
+struct Occupied<'a> {
+    /// On each of its nodes, its ports and units.
+    service: &'a EnsembleService,
+    nodes: BTreeSet<&'a NodeName>,
+    devices: BTreeSet<(&'a NodeName, &'a DeviceSerial)>,
+}
+
+impl<'a> Occupied<'a> {
+    fn of(members: &'a EnsembleMembers) -> Self {
+        let devices = members.osds.present().map(|(_, osd)| (&osd.node, &osd.serial));
+        Self {
+            service: &members.service,
+            nodes: members.members.values().map(|member| &member.node).collect(),
+            devices: devices.collect(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::records::annotation::Annotation;
     use crate::records::ensemble::{
-        ETCD_CLIENT_PORT, ETCD_PEER_PORT, EnsembleMode, EnsembleService, EnsembleSize, EtcdSettings,
-        FAILOVER_AFTER, JOIN_WITHIN,
+        ETCD_CLIENT_PORT, ETCD_PEER_PORT, EnsembleMode, EnsembleSize, EtcdSettings, FAILOVER_AFTER,
+        JOIN_WITHIN,
     };
+    use crate::records::ensemble_members::{Member, MemberPhase};
     use crate::records::key::{AnyKey, Key, Record};
-    use crate::words::counter::EnsembleRevision;
+    use crate::words::counter::{EnsembleRevision, MemberNumber};
     use crate::words::label::Labels;
     use crate::words::name::Namespace;
     use crate::words::selector::Selector;
@@ -207,5 +234,34 @@ mod tests {
             world.delete(&namespace, key, Revision::new(5));
         }
         assert!(!world.has_namespace(&namespace));
+    }
+
+    /// Another ensemble may wait for the node, for its port there.
+    #[test]
+    fn a_member_that_comes_to_a_node_or_leaves_it_is_news_for_other_ensembles() {
+        let mut fleet = Fleet::default();
+        let name = EnsembleName::parse("store").unwrap();
+        let mut members = EnsembleMembers::none(name.clone(), store(name.clone()).service, Timestamp::EPOCH);
+        let mut news = |members: &EnsembleMembers, revision| {
+            fleet.put_ensemble_members(members.clone(), Revision::new(revision));
+            fleet.candidates_changed == Revision::new(revision)
+        };
+        assert!(news(&members, 1));
+        let member = |phase| Member {
+            node: "n-1".parse().unwrap(),
+            phase,
+            since: Timestamp::EPOCH,
+            store_id: None,
+            peer_url: alloc::string::String::new(),
+        };
+        let number = MemberNumber::new(1);
+        members.members.insert(number, member(MemberPhase::Preparing));
+        assert!(news(&members, 2), "it comes");
+        members.members.insert(number, member(MemberPhase::Serving));
+        assert!(!news(&members, 3), "others cannot have the node before or after");
+        members.members.remove(&number);
+        assert!(news(&members, 4), "it left");
+        fleet.delete_ensemble_members(&name, Revision::new(5));
+        assert_eq!(fleet.candidates_changed, Revision::new(5));
     }
 }
