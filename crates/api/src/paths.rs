@@ -312,6 +312,8 @@ pub const ENSEMBLE_REPLACE: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/rep
 pub const ENSEMBLE_RESTART: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/restart";
 /// The removal of an OSD of an ensemble.
 pub const ENSEMBLE_REMOVE_OSD: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/remove-osd";
+/// The replacement of an OSD of an ensemble.
+pub const ENSEMBLE_REPLACE_OSD: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/replace-osd";
 /// The removal of a member of the store of an ensemble that is not of the ensemble.
 pub const ENSEMBLE_REMOVE_FOREIGN_MEMBER: &str =
     "/v1/namespaces/{ns}/ensembles/{ensemble}/remove-foreign-member";

@@ -19,7 +19,7 @@ use super::devices::Devices;
 use super::osd_board::OsdBoard;
 use super::osd_calls::OsdCalls;
 use super::osd_files::{OsdFiles, OsdNote};
-use super::program::MemberProgram;
+use super::program::{self, MemberProgram};
 use crate::apply::output::one_line;
 use crate::apply::process::SupervisedProcess;
 use crate::apply::{CommandFacts, leftover};
@@ -153,10 +153,13 @@ impl OsdTask {
         if is_looked_at && self.note.fsid.is_none() {
             self.obtain_keys(order).await?;
         }
+        let lack = if runs && self.is_restart_due(order) { self.lack(&settings).await? } else { None };
         let noted = self.note.noted.clone();
         let fsid = self.note.fsid.clone().unwrap_or_default();
         let (device, process) = (own(device, &fsid, &order.order, noted.number), self.program.state());
-        let sight = OsdSight { order: &order.order, fsid: &fsid, device, noted: &noted, process };
+        let is_restart_due = self.is_restart_due(order) && lack.is_none();
+        let sight =
+            OsdSight { order: &order.order, fsid: &fsid, device, noted: &noted, process, is_restart_due };
         match sight.plan() {
             OsdStep::Rest(state, reason) => {
                 self.report(state, &reason);
@@ -176,7 +179,7 @@ impl OsdTask {
                 self.note(|note| note.process = None).await
             }
             OsdStep::Serve => {
-                self.serve(order, &settings).await;
+                self.serve(order, &settings, lack).await;
                 Ok(())
             }
         }
@@ -195,7 +198,7 @@ impl OsdTask {
     async fn register(&mut self, order: &OneOsd, settings: &EnsembleSettings) -> Result<(), String> {
         self.report(MemberState::Prepared, "is being registered");
         let facts = self.facts(order, "call");
-        let number = self.calls(order, settings, &facts).register().await?;
+        let number = self.calls(order, settings, &facts).register(order.order.takes).await?;
         fail::pass(FailPoint::OsdRegistered);
         self.note(|note| note.noted.number = Some(number)).await
     }
@@ -248,10 +251,26 @@ impl OsdTask {
         fail::pass(FailPoint::OsdStarted);
         let mark = process.mark().clone();
         self.program = MemberProgram::running(self.key(order), process, self.program.failed());
-        self.note(|note| note.process = Some(mark)).await
+        self.note(|note| {
+            note.process = Some(mark);
+            note.restarted = note.restarted.max(order.order.restart);
+        })
+        .await
     }
 
-    async fn serve(&mut self, order: &OneOsd, settings: &EnsembleSettings) {
+    /// Whether it is ordered to restart, and its program was started for an earlier restart, or for none.
+    fn is_restart_due(&self, order: &OneOsd) -> bool {
+        order.order.restart > self.note.restarted
+    }
+
+    /// What is missing for another start: without it, its program is not stopped.
+    async fn lack(&self, settings: &EnsembleSettings) -> Result<Option<String>, String> {
+        let (osd, tool) = (settings.ceph.osd.clone(), settings.ceph.bluestore_tool.clone());
+        let lack = move || Ok(program::lack(&[("ceph.osd", &osd), ("ceph.bluestore_tool", &tool)], &[]));
+        self.on_disk("look for its programs", lack).await
+    }
+
+    async fn serve(&mut self, order: &OneOsd, settings: &EnsembleSettings, lack: Option<String>) {
         let facts = self.facts(order, "call");
         let serves = self.calls(order, settings, &facts).serves().await;
         match (self.program.keeps_ending(), serves) {
@@ -261,7 +280,10 @@ impl OsdTask {
                     format!("keeps ending: it was started {ends} times in a row; see {log} on its node");
                 self.report(MemberState::Failed, &reason);
             }
-            (None, Ok(())) => self.report(MemberState::Working, ""),
+            (None, Ok(())) => {
+                let told = lack.map(|lack| format!("is not restarted: it waits for {lack}"));
+                self.report(MemberState::Working, &told.unwrap_or_default());
+            }
             (None, Err(reason)) => self.report(MemberState::Starting, &reason),
         }
         self.wait(LOOK).await;
@@ -328,6 +350,7 @@ impl OsdTask {
             state,
             reason: one_line(reason, MAX_REASON_BYTES),
             store_number: self.note.noted.number,
+            restarted: self.note.restarted,
         };
         self.board.put((&self.ensemble, self.number), report);
     }

@@ -42,10 +42,15 @@ pub(super) struct OsdCalls<'a> {
 }
 
 impl OsdCalls<'_> {
-    /// The number that the store gives it, the same each time. The error fits after "cannot ".
-    pub(super) async fn register(&self) -> Result<u32, String> {
+    /// The number that the store gives it, the same each time: the one that it is to take, if that was given up for it. The error fits after
+    /// "cannot ".
+    pub(super) async fn register(&self, takes: Option<u32>) -> Result<u32, String> {
         let secrets = Some(self.files.secrets());
-        let told = self.ask(&["osd", "new", self.uuid, "-i", "-"], secrets).await;
+        let takes = takes.map(|number| number.to_string());
+        let number = takes.as_deref();
+        let words: Vec<&str> =
+            ["osd", "new", self.uuid].into_iter().chain(number).chain(["-i", "-"]).collect();
+        let told = self.ask(&words, secrets).await;
         let told = told.map_err(|error| format!("register it: {error}"))?;
         let told = String::from_utf8_lossy(&told).into_owned();
         told.trim().parse().map_err(|_| format!("register it: the store answered {:?}", told.trim()))

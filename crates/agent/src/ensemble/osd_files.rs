@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use bellwether_api::v1::ensemble::keys::OsdKeys;
 use bellwether_core::local::osd::NotedOsd;
+use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::apply::process::ProcessMark;
@@ -31,6 +32,8 @@ pub(super) struct OsdNote {
     pub(super) fsid: Option<String>,
     /// Its program; `None` if it does not run.
     pub(super) process: Option<ProcessMark>,
+    /// The restart that it made last.
+    pub(super) restarted: Option<Timestamp>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -44,6 +47,8 @@ struct NoteFile {
     fsid: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     process: Option<MarkShape>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    restarted_ms: Option<u64>,
 }
 
 impl OsdFiles {
@@ -74,16 +79,19 @@ impl OsdFiles {
     /// What is known of it.
     pub(super) fn note(&self) -> io::Result<OsdNote> {
         let Some(text) = disk::read(&self.0.join(NOTE))? else { return Ok(OsdNote::default()) };
-        let NoteFile { number, was_made, fsid, process } =
+        let NoteFile { number, was_made, fsid, process, restarted_ms } =
             serde_json::from_str(&text).map_err(io::Error::other)?;
         let process = process.map(ProcessMark::from);
-        Ok(OsdNote { noted: NotedOsd { number, was_made }, fsid, process })
+        let restarted = restarted_ms.map(Timestamp::from_millis);
+        Ok(OsdNote { noted: NotedOsd { number, was_made }, fsid, process, restarted })
     }
 
     /// Keeps what is known of it.
     pub(super) fn keep(&self, note: &OsdNote) -> io::Result<()> {
-        let OsdNote { noted: NotedOsd { number, was_made }, fsid, process } = note.clone();
-        let file = NoteFile { number, was_made, fsid, process: process.as_ref().map(MarkShape::from) };
+        let OsdNote { noted: NotedOsd { number, was_made }, fsid, process, restarted } = note.clone();
+        let process = process.as_ref().map(MarkShape::from);
+        let restarted_ms = restarted.map(Timestamp::as_millis);
+        let file = NoteFile { number, was_made, fsid, process, restarted_ms };
         self.make()?;
         disk::replace(&self.0.join(NOTE), &serde_json::to_string(&file).map_err(io::Error::other)?)
     }
@@ -153,7 +161,8 @@ mod tests {
         assert_eq!(files.note().unwrap(), OsdNote::default());
         let noted = NotedOsd { number: Some(3), was_made: true };
         let process = Some(ProcessMark { pid: 7, started_ticks: 9, boot_id: "b".to_owned() });
-        let note = OsdNote { noted, fsid: Some("f".to_owned()), process };
+        let restarted = Some(Timestamp::from_millis(8));
+        let note = OsdNote { noted, fsid: Some("f".to_owned()), process, restarted };
         files.keep(&note).unwrap();
         assert_eq!(files.note().unwrap(), note);
         files

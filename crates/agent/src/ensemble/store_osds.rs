@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bellwether_core::records::osd::{OsdAction, OsdChange, SafeToRemove, StoreOsd, StoreOsdsOrder};
+use bellwether_core::records::osd::{OsdAction, OsdChange, StoreAnswer, StoreOsd, StoreOsdsOrder};
 use bellwether_rt::fail::{self, FailPoint};
 use bellwether_rt::tasks::Tasks;
 use serde_json::Value;
@@ -124,6 +124,10 @@ impl Reader {
             let safe = self.is_safe(question, *number).await;
             osds.values_mut().filter(|osd| osd.number == *number).for_each(|osd| osd.safe = safe);
         }
+        if let Some(number) = question.order.asks_to_stop {
+            let answer = self.answer(question, "ok-to-stop", number).await;
+            osds.values_mut().filter(|osd| osd.number == number).for_each(|osd| osd.ok_to_stop = answer);
+        }
         Ok(StoreOsdsTold { osds: Some(osds), hindered })
     }
 
@@ -149,12 +153,15 @@ impl Reader {
             OsdAction::Out if osd.is_in => ("put out", &["osd", "out", &number]),
             OsdAction::In if !osd.is_in => ("put in", &["osd", "in", &number]),
             OsdAction::Out | OsdAction::In => return Ok(()),
-            OsdAction::Purge if osd.is_up => {
+            OsdAction::Purge | OsdAction::Destroy if osd.is_up => {
                 return Err(format!("waits until osd.{number} has stopped, to have it forgotten"));
             }
-            OsdAction::Purge => match self.is_safe(question, *store_number).await {
-                SafeToRemove::Yes => ("have forgotten", &["osd", "purge", &number, "--yes-i-really-mean-it"]),
-                SafeToRemove::No | SafeToRemove::Unknown => {
+            OsdAction::Purge | OsdAction::Destroy => match self.is_safe(question, *store_number).await {
+                StoreAnswer::Yes if *action == OsdAction::Destroy => {
+                    ("give up", &["osd", "destroy", &number, "--yes-i-really-mean-it"])
+                }
+                StoreAnswer::Yes => ("have forgotten", &["osd", "purge", &number, "--yes-i-really-mean-it"]),
+                StoreAnswer::No | StoreAnswer::Unknown => {
                     return Err(format!(
                         "waits until the store says that osd.{number} can be forgotten without loss"
                     ));
@@ -166,12 +173,17 @@ impl Reader {
         asked.map(drop).map_err(|error| format!("cannot {verb} osd.{number}: {error}"))
     }
 
-    /// Whether one may be removed: only a clear answer is one.
-    async fn is_safe(&self, question: &Question, number: u32) -> SafeToRemove {
-        match self.ask(question, &["osd", "safe-to-destroy", &number.to_string()]).await {
-            Ok(_) => SafeToRemove::Yes,
-            Err(error) if error.starts_with(BUSY) => SafeToRemove::No,
-            Err(_) => SafeToRemove::Unknown,
+    /// Whether one may be removed.
+    async fn is_safe(&self, question: &Question, number: u32) -> StoreAnswer {
+        self.answer(question, "safe-to-destroy", number).await
+    }
+
+    /// Whether something may be done with one: only a clear answer is one.
+    async fn answer(&self, question: &Question, verb: &str, number: u32) -> StoreAnswer {
+        match self.ask(question, &["osd", verb, &number.to_string()]).await {
+            Ok(_) => StoreAnswer::Yes,
+            Err(error) if error.starts_with(BUSY) => StoreAnswer::No,
+            Err(_) => StoreAnswer::Unknown,
         }
     }
 
@@ -189,7 +201,8 @@ fn listed(map: &Value) -> Option<BTreeMap<String, StoreOsd>> {
             number: number("osd")?.try_into().ok()?,
             is_up: number("up") == Some(1),
             is_in: number("in") == Some(1),
-            safe: SafeToRemove::Unknown,
+            safe: StoreAnswer::Unknown,
+            ok_to_stop: StoreAnswer::Unknown,
         };
         Some((osd.get("uuid")?.as_str()?.to_owned(), stored))
     };

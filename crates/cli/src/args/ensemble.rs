@@ -149,6 +149,30 @@ pub(crate) enum EnsembleVerb {
         #[command(flatten)]
         consent: Consent,
     },
+    /// Replace an OSD of an ensemble of Ceph by one with another device, which gets its number in the store
+    ReplaceOsd {
+        #[command(flatten)]
+        of: EnsembleName,
+        /// Number of the OSD, or osd.N with the number that the store gave it
+        #[arg(value_name = "OSD", value_parser = osd)]
+        osd: NamedOsd,
+        /// Serial number of the other device; it takes the place of the present one in the list of devices
+        #[arg(
+            long,
+            value_name = "SERIAL",
+            required_unless_present = "withdraw",
+            conflicts_with = "withdraw"
+        )]
+        device: Option<String>,
+        /// Withdraw the request: the OSD stays, and gets data again
+        #[arg(long)]
+        withdraw: bool,
+        /// Reason, kept in the history
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
+        #[command(flatten)]
+        consent: Consent,
+    },
     /// Remove a member of the store of an ensemble that something else runs, from the store; its process and data stay as they are
     RemoveForeignMember {
         #[command(flatten)]

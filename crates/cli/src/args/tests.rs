@@ -189,6 +189,7 @@ fn every_command_that_deletes_or_drains_asks_by_one_rule() {
             "bellwether ensemble remove-foreign-member",
             "bellwether ensemble remove-osd",
             "bellwether ensemble replace",
+            "bellwether ensemble replace-osd",
             "bellwether ensemble restart",
             "bellwether ensemble scale",
             "bellwether ensemble set",

@@ -72,6 +72,9 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
         EnsembleVerb::Restart { of, withdraw, reason, consent } => {
             restart::restart(context, &of.name, RestartMembers { withdraw, reason }, consent).await?;
         }
+        EnsembleVerb::ReplaceOsd { of, osd, device, withdraw: _, reason, consent } => {
+            osds::replace(context, (&of.name, osd), (device, reason), consent).await?;
+        }
         EnsembleVerb::RemoveOsd { of, osd, withdraw, reason, consent } => {
             osds::remove(context, (&of.name, osd), (withdraw, reason), consent).await?;
         }

@@ -70,6 +70,7 @@ mod story_lock_servers;
 mod story_locks;
 mod story_nginx;
 mod story_osd;
+mod story_osd_upkeep;
 mod story_outage;
 mod story_outputs;
 mod story_outside_managers;

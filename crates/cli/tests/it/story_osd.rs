@@ -7,13 +7,14 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use bellwether_api::v1::ensemble::members::{EnsembleMember, MemberPhase};
-use bellwether_api::v1::ensemble::osd_reports::SafeToRemove;
+use bellwether_api::v1::ensemble::osd_reports::StoreAnswer;
 use bellwether_api::v1::ensemble::osds::{EnsembleOsd, OsdPhase};
 use bellwether_testbed::Network;
 
 use crate::place::{Setup, done, text, wait_for};
+use crate::story_osd_upkeep::{a_device_is_exchanged, all_are_restarted, one_is_removed};
 
-const NODES: usize = 4;
+pub(crate) const NODES: usize = 4;
 
 /// How long data may move, on a machine that does other things, too.
 const HEALTHY_WITHIN: Duration = Duration::from_secs(180);
@@ -62,7 +63,7 @@ impl Drop for Loops {
     }
 }
 
-fn node(number: usize) -> String {
+pub(crate) fn node(number: usize) -> String {
     format!("disk-{number}")
 }
 
@@ -71,8 +72,8 @@ fn directory(place: &Setup, node: &str) -> String {
 }
 
 /// An installation, its hosts, and the devices in them.
-struct Site {
-    place: Setup,
+pub(crate) struct Site {
+    pub(crate) place: Setup,
     hosts: Network,
     loops: Loops,
 }
@@ -93,12 +94,14 @@ impl Site {
         table.extend([0x55, 0xaa]);
         std::fs::write(place.path("parts.img"), table).unwrap();
         let parts = loops.add(&place.path("parts.img"));
+        let spare = loops.add(&place.path("spare.img"));
         for number in 1..=NODES {
             let device = loops.add(&place.path(&format!("{number}.img")));
             let more = match number {
                 1 => format!(
                     ", used = {used:?}, mounted = {mounted:?}, parts = {parts:?}, typo = \"/dev/bw-none\""
                 ),
+                3 => format!(", spare = {spare:?}"),
                 _ => String::new(),
             };
             let sections = format!(
@@ -128,7 +131,7 @@ impl Site {
     }
 
     /// The same; nothing while nobody answers.
-    fn ceph(&self, program: &str, words: &[&str]) -> Option<String> {
+    pub(crate) fn ceph(&self, program: &str, words: &[&str]) -> Option<String> {
         let asked = self.asked(program, words);
         asked.status.success().then(|| text(&asked.stdout))
     }
@@ -200,7 +203,11 @@ impl Site {
 }
 
 /// The OSDs, once they are like this.
-async fn osds(place: &Setup, what: &str, holds: impl Fn(&[EnsembleOsd]) -> bool) -> Vec<EnsembleOsd> {
+pub(crate) async fn osds(
+    place: &Setup,
+    what: &str,
+    holds: impl Fn(&[EnsembleOsd]) -> bool,
+) -> Vec<EnsembleOsd> {
     let client = place.client();
     let mut osds = Vec::new();
     wait_for(what, async || {
@@ -211,12 +218,12 @@ async fn osds(place: &Setup, what: &str, holds: impl Fn(&[EnsembleOsd]) -> bool)
     osds
 }
 
-fn serving(osds: &[EnsembleOsd]) -> usize {
+pub(crate) fn serving(osds: &[EnsembleOsd]) -> usize {
     osds.iter().filter(|osd| osd.state == OsdPhase::In && osd.is_up == Some(true)).count()
 }
 
 /// The processes of OSDs on a node.
-fn programs(place: &Setup, node: &str) -> Vec<String> {
+pub(crate) fn programs(place: &Setup, node: &str) -> Vec<String> {
     let found =
         Command::new("pgrep").args(["-f", &format!("^ceph-osd .*{}/", directory(place, node))]).output();
     text(&found.unwrap().stdout).lines().map(str::to_owned).collect()
@@ -226,7 +233,7 @@ fn kill(pids: &[String]) {
     assert!(Command::new("kill").arg("-9").args(pids).status().unwrap().success());
 }
 
-fn why(place: &Setup) -> String {
+pub(crate) fn why(place: &Setup) -> String {
     text(&place.run(&["why", "ensemble/disks"]).stdout)
 }
 
@@ -254,7 +261,7 @@ async fn osds_outlive_their_agents(site: &mut Site) {
 async fn a_drained_node_is_emptied(place: &Setup) {
     done(place, &["node", "drain", "disk-4"]);
     let is_empty = |osd: &EnsembleOsd| {
-        osd.node == "disk-4" && osd.state == OsdPhase::Out && osd.safe_to_remove == Some(SafeToRemove::Yes)
+        osd.node == "disk-4" && osd.state == OsdPhase::Out && osd.safe_to_remove == Some(StoreAnswer::Yes)
     };
     osds(place, "what it has is on others", |osds| osds.iter().any(is_empty)).await;
     assert_eq!(programs(place, "disk-4").len(), 1, "it runs, and is not removed");
@@ -339,6 +346,9 @@ async fn empty_devices_become_osds_capacity_follows_them_and_one_that_is_removed
     a_lost_monitor_is_replaced(&site).await;
     site.is_healthy().await;
     assert_eq!(site.get().await, written);
+    all_are_restarted(&site).await;
+    assert_eq!(site.get().await, written);
+    a_device_is_exchanged(&site).await;
     one_is_removed(&site).await;
     assert_eq!(site.get().await, written);
 
@@ -367,21 +377,4 @@ async fn capacity_grows(site: &Site) {
             && shown.contains("device none is not taken"),
         "{shown}"
     );
-}
-
-/// The device of one that is removed has its label still, and is not taken again, whatever is on it.
-async fn one_is_removed(site: &Site) {
-    let place = &site.place;
-    let missing = place.run(&["ensemble", "remove-osd", "disks", "osd.9", "--yes"]);
-    assert!(text(&missing.stderr).contains("osd.9"), "{}", text(&missing.stderr));
-    done(place, &["ensemble", "remove-osd", "disks", "osd.1", "--yes"]);
-    let is_removed = |osds: &[EnsembleOsd]| {
-        osds.iter().any(|osd| osd.number == 2 && osd.state == OsdPhase::Removed && osd.is_up.is_none())
-    };
-    osds(place, "it is removed", is_removed).await;
-    wait_for("it is stopped", async || programs(place, &node(2)).is_empty()).await;
-    let listed = site.ceph("ceph", &["osd", "ls"]).unwrap();
-    assert_eq!(listed.lines().count(), 3, "{listed}");
-    let said = why(place);
-    assert!(said.contains("device d-2 is not taken: OSD 2, which had it, was removed"), "{said}");
 }

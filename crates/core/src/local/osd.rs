@@ -63,6 +63,8 @@ pub struct OsdSight<'a> {
     pub noted: &'a NotedOsd,
     /// Its program.
     pub process: MemberProcess,
+    /// Whether it is ordered to restart, and has not.
+    pub is_restart_due: bool,
 }
 
 /// The next step for an OSD.
@@ -92,6 +94,7 @@ impl OsdSight<'_> {
         match (self.order.task, is_running) {
             (OsdTask::Leave, true) => OsdStep::Stop,
             (OsdTask::Leave, false) => rest(MemberState::Left, String::new()),
+            (OsdTask::Run, true) if self.is_restart_due => OsdStep::Stop,
             (OsdTask::Run, true) => OsdStep::Serve,
             (OsdTask::Run, false) => self.run(),
         }
@@ -137,9 +140,10 @@ impl OsdSight<'_> {
     /// One that ended without an error has given up, since others say again and again that it is down: started again, it would go on so.
     fn start(&self, number: u32) -> OsdStep {
         match &self.process {
+            MemberProcess::Ended { .. } if self.is_restart_due => OsdStep::Start(number),
             MemberProcess::Ended { code: Some(0), .. } => rest(
                 MemberState::Failed,
-                "ended without an error, as one does that others cannot reach; restart its agent once they can"
+                "ended without an error, as one does that others cannot reach; once they can, ask for a restart of the ensemble, or restart its agent"
                     .to_string(),
             ),
             MemberProcess::Ended { is_due: false, summary, .. } => {

@@ -184,7 +184,7 @@ impl EnsembleMembers {
                 peers: self.peers_of(*number),
                 snapshots: self.snapshots.order(*number, &member.node),
                 restart: self.requests.restart_of(*number),
-                osds: self.osds.of_reader(*number),
+                osds: self.osds.of_reader(*number, &self.requests),
             };
             (&member.node, order)
         })
@@ -218,7 +218,7 @@ impl EnsembleMembers {
     pub fn osd_orders(&self) -> BTreeMap<NodeName, OsdsOrder> {
         let voting = self.members.values().filter(|member| member.phase == MemberPhase::Voting);
         let monitors: Vec<String> = voting.map(|member| member.peer_url.clone()).collect();
-        self.osds.orders(&self.identity, &monitors)
+        self.osds.orders((&self.identity, &monitors), &self.requests)
     }
 
     /// The snapshot that a member is founded from: the first one, until it serves.

@@ -25,6 +25,10 @@ pub struct RestartRequest {
     pub left: BTreeSet<MemberNumber>,
     /// The one of them that is being restarted.
     pub under_way: Option<MemberNumber>,
+    /// The OSDs that are not restarted yet, which follow the members.
+    pub osds_left: BTreeSet<MemberNumber>,
+    /// The one of them that is being restarted.
+    pub osd_under_way: Option<MemberNumber>,
 }
 
 impl MemberRequests {
@@ -33,5 +37,37 @@ impl MemberRequests {
     pub fn restart_of(&self, number: MemberNumber) -> Option<Timestamp> {
         let request = self.restart.as_ref().filter(|request| request.under_way == Some(number));
         request.map(|request| request.annotation.at)
+    }
+
+    /// The same of an OSD.
+    #[must_use]
+    pub fn osd_restart_of(&self, number: MemberNumber) -> Option<Timestamp> {
+        let request = self.restart.as_ref().filter(|request| request.osd_under_way == Some(number));
+        request.map(|request| request.annotation.at)
+    }
+}
+
+impl RestartRequest {
+    /// A restart that has not begun.
+    #[must_use]
+    pub const fn new(
+        annotation: Annotation,
+        left: BTreeSet<MemberNumber>,
+        osds_left: BTreeSet<MemberNumber>,
+    ) -> Self {
+        Self { annotation, left, under_way: None, osds_left, osd_under_way: None }
+    }
+
+    /// The OSD that is restarted next, unless another one does not work; `None` while members are, or one is.
+    #[must_use]
+    pub fn next_osd(&self) -> Option<MemberNumber> {
+        let is_turn = self.left.is_empty() && self.under_way.is_none() && self.osd_under_way.is_none();
+        self.osds_left.first().copied().filter(|_| is_turn)
+    }
+
+    /// Whether nothing is left to be restarted.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.left.is_empty() && self.osds_left.is_empty()
     }
 }

@@ -6,6 +6,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::ensemble_requests::{MemberRequests, RestartRequest};
 use super::member_state::MemberState;
 use crate::words::counter::MemberNumber;
 use crate::words::digest::{FNV_START, fnv};
@@ -54,6 +55,10 @@ pub struct Osd {
     pub is_unwanted: bool,
     /// Whether it is to have data again, after it was emptied, and the store does not say yet that it may.
     pub fills: bool,
+    /// The device that another OSD takes its number in the store with, once it is removed; `None` if none is to.
+    pub successor: Option<DeviceSerial>,
+    /// The number in the store that it takes from the one that it replaces; `None` if it gets one of its own.
+    pub takes: Option<u32>,
 }
 
 /// How far an OSD is.
@@ -89,6 +94,8 @@ pub enum OsdAction {
     In,
     /// It is forgotten, if the store says right before that nothing is lost by that, and it does not run.
     Purge,
+    /// The same, but its number and its place are kept for the one that replaces it.
+    Destroy,
 }
 
 /// What a monitor does about OSDs.
@@ -98,18 +105,20 @@ pub struct StoreOsdsOrder {
     pub change: Option<OsdChange>,
     /// The numbers in the store of those of which it asks whether they may be removed without loss.
     pub asks: Vec<u32>,
+    /// The number in the store of the one of which it asks whether it may be stopped; `None` if of none.
+    pub asks_to_stop: Option<u32>,
     /// Whether it reads them again and again, since one is to change; otherwise it reads them from time to time.
     pub is_changing: bool,
 }
 
-/// Whether an OSD may be removed without loss, as the store says.
+/// What the store answers whether an OSD may be removed without loss, or be stopped while all data can still be read and written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SafeToRemove {
-    /// It is.
+pub enum StoreAnswer {
+    /// It may.
     Yes,
-    /// It is not, yet.
+    /// It may not, yet.
     No,
-    /// The store did not answer in time, did not know, or was not asked: as if it were not.
+    /// The store did not answer in time, did not know, or was not asked: as if it might not.
     #[default]
     Unknown,
 }
@@ -124,7 +133,9 @@ pub struct StoreOsd {
     /// Whether it has data.
     pub is_in: bool,
     /// Whether it may be removed without loss.
-    pub safe: SafeToRemove,
+    pub safe: StoreAnswer,
+    /// Whether it may be stopped while all data can still be read and written.
+    pub ok_to_stop: StoreAnswer,
 }
 
 /// What a node is to do for the OSDs that it has of an ensemble.
@@ -147,6 +158,10 @@ pub struct OsdOrder {
     pub uuid: String,
     /// What is to become of it.
     pub task: OsdTask,
+    /// The number in the store that it takes from the one that it replaces.
+    pub takes: Option<u32>,
+    /// The restart that it is to make, by the time at which that was asked for; `None` if none.
+    pub restart: Option<Timestamp>,
 }
 
 /// What is to become of an OSD on its node.
@@ -169,6 +184,8 @@ pub struct OsdReport {
     pub reason: String,
     /// The number that the store gave it; `None` before it has one.
     pub store_number: Option<u32>,
+    /// The restart that it made last.
+    pub restarted: Option<Timestamp>,
 }
 
 /// A device that a node offers, as its agent found it.
@@ -206,7 +223,11 @@ impl Osd {
 impl EnsembleOsds {
     /// What each node is to do for the OSDs that it has.
     #[must_use]
-    pub fn orders(&self, identity: &str, monitors: &[String]) -> BTreeMap<NodeName, OsdsOrder> {
+    pub fn orders(
+        &self,
+        (identity, monitors): (&str, &[String]),
+        requests: &MemberRequests,
+    ) -> BTreeMap<NodeName, OsdsOrder> {
         let mut orders = BTreeMap::new();
         for (number, osd) in &self.osds {
             let of = orders.entry(osd.node.clone()).or_insert_with(|| OsdsOrder {
@@ -215,7 +236,13 @@ impl EnsembleOsds {
                 osds: BTreeMap::new(),
             });
             let task = if osd.phase == OsdPhase::Removed { OsdTask::Leave } else { OsdTask::Run };
-            let order = OsdOrder { serial: osd.serial.clone(), uuid: Osd::uuid(identity, *number), task };
+            let order = OsdOrder {
+                serial: osd.serial.clone(),
+                uuid: Osd::uuid(identity, *number),
+                task,
+                takes: osd.takes,
+                restart: requests.osd_restart_of(*number),
+            };
             of.osds.insert(*number, order);
         }
         orders
@@ -223,7 +250,7 @@ impl EnsembleOsds {
 
     /// What a monitor does about them; `None` for one that does nothing.
     #[must_use]
-    pub fn of_reader(&self, number: MemberNumber) -> Option<StoreOsdsOrder> {
+    pub fn of_reader(&self, number: MemberNumber, requests: &MemberRequests) -> Option<StoreOsdsOrder> {
         let asks = self.osds.values().filter(|osd| osd.phase == OsdPhase::Out);
         let asks = asks.filter_map(|osd| osd.store_number).collect();
         let changes = |osd: &Osd| match osd.phase {
@@ -231,10 +258,13 @@ impl EnsembleOsds {
             OsdPhase::In => osd.fills,
             OsdPhase::Removed => false,
         };
-        let is_changing = self.change.is_some() || self.osds.values().any(changes);
+        let next = requests.restart.as_ref().and_then(RestartRequest::next_osd);
+        let asks_to_stop = next.and_then(|next| self.osds.get(&next)?.store_number);
+        let is_changing = self.change.is_some() || asks_to_stop.is_some() || self.osds.values().any(changes);
         (self.reader == Some(number)).then(|| StoreOsdsOrder {
             change: self.change.clone(),
             asks,
+            asks_to_stop,
             is_changing,
         })
     }

@@ -6,7 +6,7 @@ use bellwether_api::problem::Code;
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::ensemble::adoption::RemoveForeignMember;
 use bellwether_api::v1::ensemble::certificates::{ClientCertificateRequest, EnsembleCertificate};
-use bellwether_api::v1::ensemble::osds::RemoveOsd;
+use bellwether_api::v1::ensemble::osds::{RemoveOsd, ReplaceOsd};
 use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
 use bellwether_api::v1::ensemble::restore::RestoreSpec;
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
@@ -178,6 +178,17 @@ pub(crate) async fn remove_osd(
 ) -> Result<JsonAnswer<Ensemble>, Failure> {
     let scope = EnsembleScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at: None };
     let ensemble = ops::ensemble_osds::remove(&app.records.transactor, scope, &request).await?;
+    Ok(JsonAnswer(changed(&app, &namespace, &readable, &ensemble)))
+}
+
+pub(crate) async fn replace_osd(
+    State(app): State<AppState>,
+    (caller, readable): (Authenticated, Readable),
+    (NamespacePath(namespace), NamedEnsemble(name)): (NamespacePath, NamedEnsemble),
+    JsonBody(request): JsonBody<ReplaceOsd>,
+) -> Result<JsonAnswer<Ensemble>, Failure> {
+    let scope = EnsembleScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at: None };
+    let ensemble = ops::ensemble_osds::replace(&app.records.transactor, scope, &request).await?;
     Ok(JsonAnswer(changed(&app, &namespace, &readable, &ensemble)))
 }
 

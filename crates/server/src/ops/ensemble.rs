@@ -47,7 +47,7 @@ pub struct EnsembleScope<'a> {
 }
 
 /// What a change of an ensemble comes to: what is written, the ensemble after it, and whether it is new.
-type Changed = (Option<GuardedChangeset>, (Ensemble, bool));
+pub(super) type Changed = (Option<GuardedChangeset>, (Ensemble, bool));
 
 /// The ensembles of a namespace by name, with their members, and without what is to happen to them.
 pub fn list(fleet: &Fleet) -> impl Iterator<Item = Shape> {
@@ -343,7 +343,7 @@ fn settings(service: &EnsembleService) -> Vec<(&'static str, String)> {
 }
 
 /// What is written for an ensemble to be like this.
-fn change(fleet: &Fleet, after: Ensemble) -> Changed {
+pub(super) fn change(fleet: &Fleet, after: Ensemble) -> Changed {
     let name = after.name.clone();
     let before = fleet.ensembles.get(&name).map(|kept| &*kept.value);
     if let Some(before) = before.filter(|before| is_same(before, &after)) {

@@ -113,7 +113,8 @@ pub async fn restart(
             }
             let annotation = Annotation { by: actor.clone(), reason: reason.clone(), at: now };
             let left = before.members.keys().copied().collect();
-            let restart = RestartRequest { annotation, left, under_way: None };
+            let osds_left = before.osds.present().map(|(number, _)| number).collect();
+            let restart = RestartRequest::new(annotation, left, osds_left);
             let mut members = before.clone();
             members.requests.restart = (!request.withdraw).then_some(restart);
             let kind =

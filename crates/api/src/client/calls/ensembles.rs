@@ -10,7 +10,7 @@ use crate::v1::ensemble::certificates::{
     ClientCertificateRequest, EnsembleCertificate, MemberCertificateRequest, MemberCertificates,
 };
 use crate::v1::ensemble::keys::{MemberKeys, MemberKeysRequest, OsdKeys, OsdKeysRequest};
-use crate::v1::ensemble::osds::RemoveOsd;
+use crate::v1::ensemble::osds::{RemoveOsd, ReplaceOsd};
 use crate::v1::ensemble::passwords::{MemberPasswords, MemberPasswordsRequest};
 use crate::v1::ensemble::requests::{ReplaceMember, RestartMembers};
 use crate::v1::ensemble::snapshots::TakeSnapshot;
@@ -114,6 +114,20 @@ impl Client {
         request: &RemoveOsd,
     ) -> Result<Ensemble, CallError> {
         let path = fill(paths::ENSEMBLE_REMOVE_OSD, &[namespace, name]);
+        self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
+    }
+
+    /// Asks for the replacement of an OSD of an ensemble by one with another device, or withdraws that.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn replace_osd(
+        &self,
+        namespace: &str,
+        name: &str,
+        request: &ReplaceOsd,
+    ) -> Result<Ensemble, CallError> {
+        let path = fill(paths::ENSEMBLE_REPLACE_OSD, &[namespace, name]);
         self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bellwether_core::records::osd as core;
 use bellwether_core::words::counter::MemberNumber;
+use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::shape::{ShapeError, read, try_map_from};
@@ -28,6 +29,8 @@ words! {
         In = "in",
         /// It is forgotten, if the store says that nothing is lost by that, and it does not run.
         Purge = "purge",
+        /// The same, but its number and its place are kept for the one that replaces it.
+        Destroy = "destroy",
     }
 }
 
@@ -52,6 +55,12 @@ pub struct OsdOrder {
     pub uuid: String,
     /// What is to become of it.
     pub task: OsdTask,
+    /// The number in the store that it takes from the one that it replaces; absent if it gets one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takes: Option<u32>,
+    /// The restart that it is to make, by the time at which that was asked for, in milliseconds since the Unix epoch; absent if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_ms: Option<u64>,
 }
 
 /// What a monitor does about OSDs.
@@ -63,6 +72,9 @@ pub struct StoreOsdsOrder {
     /// The numbers in the store of those of which it asks whether they may be removed without loss.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asks: Vec<u32>,
+    /// The number in the store of the one of which it asks whether it may be stopped; absent if of none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks_to_stop: Option<u32>,
     /// Whether it reads them again and again, since one is to change; otherwise it reads them from time to time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_changing: bool,
@@ -82,8 +94,13 @@ pub struct OsdChange {
 impl From<&core::OsdsOrder> for OsdsOrder {
     fn from(from: &core::OsdsOrder) -> Self {
         let order = |(number, osd): (&MemberNumber, &core::OsdOrder)| {
-            let order =
-                OsdOrder { device: osd.serial.to_string(), uuid: osd.uuid.clone(), task: osd.task.into() };
+            let order = OsdOrder {
+                device: osd.serial.to_string(),
+                uuid: osd.uuid.clone(),
+                task: osd.task.into(),
+                takes: osd.takes,
+                restart_ms: osd.restart.map(Timestamp::as_millis),
+            };
             (number.get(), order)
         };
         Self {
@@ -99,7 +116,8 @@ impl TryFrom<OsdsOrder> for core::OsdsOrder {
     fn try_from(from: OsdsOrder) -> Result<Self, ShapeError> {
         let order = |(number, osd): (u64, OsdOrder)| {
             let serial = read(&format!("osds.{number}.device"), &osd.device)?;
-            let order = core::OsdOrder { serial, uuid: osd.uuid, task: osd.task.into() };
+            let (task, restart) = (osd.task.into(), osd.restart_ms.map(Timestamp::from_millis));
+            let order = core::OsdOrder { serial, uuid: osd.uuid, task, takes: osd.takes, restart };
             Ok((MemberNumber::new(number), order))
         };
         let osds = try_map_from(from.osds.into_iter().map(order))?;
@@ -121,14 +139,14 @@ impl From<OsdChange> for core::OsdChange {
 
 impl From<&core::StoreOsdsOrder> for StoreOsdsOrder {
     fn from(from: &core::StoreOsdsOrder) -> Self {
-        let core::StoreOsdsOrder { change, asks, is_changing } = from;
-        Self { change: change.as_ref().map(Into::into), asks: asks.clone(), is_changing: *is_changing }
+        let core::StoreOsdsOrder { change, asks, asks_to_stop, is_changing } = from.clone();
+        Self { change: change.as_ref().map(Into::into), asks, asks_to_stop, is_changing }
     }
 }
 
 impl From<StoreOsdsOrder> for core::StoreOsdsOrder {
     fn from(from: StoreOsdsOrder) -> Self {
-        let StoreOsdsOrder { change, asks, is_changing } = from;
-        Self { change: change.map(Into::into), asks, is_changing }
+        let StoreOsdsOrder { change, asks, asks_to_stop, is_changing } = from;
+        Self { change: change.map(Into::into), asks, asks_to_stop, is_changing }
     }
 }

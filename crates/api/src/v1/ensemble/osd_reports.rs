@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bellwether_core::records::osd as core;
 use bellwether_core::words::counter::MemberNumber;
+use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::member_state::MemberState;
@@ -11,11 +12,11 @@ use crate::shape::map_from;
 use crate::word::words;
 
 words! {
-    /// Whether an OSD may be removed without loss, as the store says.
-    SafeToRemove = core::SafeToRemove {
-        /// It is.
+    /// What the store answers whether an OSD may be removed without loss, or be stopped while all data can still be read and written.
+    StoreAnswer = core::StoreAnswer {
+        /// It may.
         Yes = "yes",
-        /// It is not, yet.
+        /// It may not, yet.
         No = "no",
         /// The store did not answer in time, did not know, or was not asked.
         Unknown = "unknown",
@@ -35,7 +36,10 @@ pub struct StoreOsd {
     #[serde(default)]
     pub is_in: bool,
     /// Whether it may be removed without loss.
-    pub safe: SafeToRemove,
+    pub safe: StoreAnswer,
+    /// Whether it may be stopped while all data can still be read and written; absent if that was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ok_to_stop: Option<StoreAnswer>,
 }
 
 /// An OSD, as its node's agent reports it.
@@ -52,6 +56,9 @@ pub struct ReportedOsd {
     /// The number that the store gave it; absent before it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store_number: Option<u32>,
+    /// The restart that it made last, in milliseconds since the Unix epoch; absent if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restarted_ms: Option<u64>,
 }
 
 /// A device that a node offers, as its agent found it.
@@ -70,27 +77,33 @@ pub struct ReportedDevice {
 
 impl From<&core::StoreOsd> for StoreOsd {
     fn from(from: &core::StoreOsd) -> Self {
-        Self { number: from.number, is_up: from.is_up, is_in: from.is_in, safe: from.safe.into() }
+        let core::StoreOsd { number, is_up, is_in, safe, ok_to_stop } = from.clone();
+        let ok_to_stop = (ok_to_stop != core::StoreAnswer::Unknown).then(|| ok_to_stop.into());
+        Self { number, is_up, is_in, safe: safe.into(), ok_to_stop }
     }
 }
 
 impl From<StoreOsd> for core::StoreOsd {
     fn from(from: StoreOsd) -> Self {
-        Self { number: from.number, is_up: from.is_up, is_in: from.is_in, safe: from.safe.into() }
+        let StoreOsd { number, is_up, is_in, safe, ok_to_stop } = from;
+        let ok_to_stop = ok_to_stop.map_or(core::StoreAnswer::Unknown, Into::into);
+        Self { number, is_up, is_in, safe: safe.into(), ok_to_stop }
     }
 }
 
 impl From<&core::OsdReport> for ReportedOsd {
     fn from(from: &core::OsdReport) -> Self {
-        let core::OsdReport { identity, state, reason, store_number } = from.clone();
-        Self { identity, state: state.into(), reason, store_number }
+        let core::OsdReport { identity, state, reason, store_number, restarted } = from.clone();
+        let restarted_ms = restarted.map(Timestamp::as_millis);
+        Self { identity, state: state.into(), reason, store_number, restarted_ms }
     }
 }
 
 impl From<ReportedOsd> for core::OsdReport {
     fn from(from: ReportedOsd) -> Self {
-        let ReportedOsd { identity, state, reason, store_number } = from;
-        Self { identity, state: state.into(), reason, store_number }
+        let ReportedOsd { identity, state, reason, store_number, restarted_ms } = from;
+        let restarted = restarted_ms.map(Timestamp::from_millis);
+        Self { identity, state: state.into(), reason, store_number, restarted }
     }
 }
 

@@ -7,7 +7,7 @@ use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::osd_orders::OsdChange;
-use super::osd_reports::SafeToRemove;
+use super::osd_reports::StoreAnswer;
 use crate::shape::{ShapeError, read, try_map_from};
 use crate::word::words;
 
@@ -63,6 +63,12 @@ pub struct StoredOsd {
     /// Whether it is to have data again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fills: bool,
+    /// The device that another OSD takes its number in the store with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub successor: Option<String>,
+    /// The number in the store that it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takes: Option<u32>,
 }
 
 /// An OSD of an ensemble of Ceph.
@@ -86,10 +92,13 @@ pub struct EnsembleOsd {
     pub is_up: Option<bool>,
     /// Whether it may be removed without loss, as the store says; absent unless it is being emptied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub safe_to_remove: Option<SafeToRemove>,
+    pub safe_to_remove: Option<StoreAnswer>,
     /// Whether a person asked for its removal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unwanted: bool,
+    /// Serial number of the device that another OSD takes its number in the store with, once it is removed; absent if none is to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub successor: Option<String>,
     /// What its node says of it; absent if nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -102,6 +111,24 @@ pub struct RemoveOsd {
     /// Number of the OSD.
     pub osd: u64,
     /// Whether the removal that was asked for before is withdrawn. Default false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withdraw: bool,
+    /// Reason, recorded in its event.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// Request for the replacement of an OSD of an ensemble by one with another device, which gets its number in the store; or for leaving it after
+/// all.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReplaceOsd {
+    /// Number of the OSD.
+    pub osd: u64,
+    /// Serial number of the other device, which takes the place of the present one in the list of devices. Required unless `withdraw`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// Whether the replacement that was asked for before is withdrawn. Default false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub withdraw: bool,
     /// Reason, recorded in its event.
@@ -137,6 +164,7 @@ impl From<KnownOsd<'_>> for EnsembleOsd {
             is_up: from.is_up(),
             safe_to_remove: stored.filter(|_| is_emptied).map(|stored| stored.safe.into()),
             is_unwanted: osd.is_unwanted,
+            successor: osd.successor.as_ref().map(ToString::to_string),
             message: silent.or(said),
         }
     }
@@ -154,6 +182,8 @@ impl StoredOsds {
             store_number: osd.store_number,
             is_unwanted: osd.is_unwanted,
             fills: osd.fills,
+            successor: osd.successor.as_ref().map(ToString::to_string),
+            takes: osd.takes,
         };
         (!from.is_empty()).then(|| Self {
             last: from.last.get(),
@@ -174,6 +204,13 @@ impl StoredOsds {
                 store_number: osd.store_number,
                 is_unwanted: osd.is_unwanted,
                 fills: osd.fills,
+                successor: osd
+                    .successor
+                    .as_deref()
+                    .map(|serial| read("successor", serial))
+                    .transpose()
+                    .map_err(at)?,
+                takes: osd.takes,
             };
             Ok((MemberNumber::new(osd.number), read))
         };

@@ -80,6 +80,12 @@ pub struct StoredRestart {
     /// Number of the one of them that is being restarted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under_way: Option<u64>,
+    /// Numbers of the OSDs that are not restarted yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub osds_left: Vec<u64>,
+    /// Number of the one of them that is being restarted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub osd_under_way: Option<u64>,
 }
 
 /// A member that another one is to take the place of, as it is stored.
@@ -127,6 +133,8 @@ impl From<&core::MemberRequests> for StoredRequests {
             annotation: Annotation::from(&request.annotation),
             left: request.left.iter().map(|number| number.get()).collect(),
             under_way: request.under_way.map(MemberNumber::get),
+            osds_left: request.osds_left.iter().map(|number| number.get()).collect(),
+            osd_under_way: request.osd_under_way.map(MemberNumber::get),
         });
         Self { replace: from.replace.iter().map(replacement).collect(), restart }
     }
@@ -146,8 +154,11 @@ impl TryFrom<StoredRequests> for core::MemberRequests {
             let annotation =
                 annotation.map_err(|error: ShapeError| error.within("requests.restart.annotation"))?;
             let left = stored.left.into_iter().map(MemberNumber::new).collect();
-            let under_way = stored.under_way.map(MemberNumber::new);
-            Ok::<_, ShapeError>(core::RestartRequest { annotation, left, under_way })
+            let osds_left = stored.osds_left.into_iter().map(MemberNumber::new).collect();
+            let [under_way, osd_under_way] =
+                [stored.under_way, stored.osd_under_way].map(|number| number.map(MemberNumber::new));
+            let request = core::RestartRequest { annotation, left, under_way, osds_left, osd_under_way };
+            Ok::<_, ShapeError>(request)
         });
         Ok(Self { replace: try_map_from(replace)?, restart: restart.transpose()? })
     }

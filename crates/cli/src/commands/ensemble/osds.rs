@@ -1,6 +1,6 @@
-//! The OSDs of an ensemble of Ceph, as they are shown, and `ensemble remove-osd`.
+//! The OSDs of an ensemble of Ceph, as they are shown, `ensemble remove-osd` and `ensemble replace-osd`.
 
-use bellwether_api::v1::ensemble::osds::{EnsembleOsd, OsdPhase, RemoveOsd};
+use bellwether_api::v1::ensemble::osds::{EnsembleOsd, OsdPhase, RemoveOsd, ReplaceOsd};
 use bellwether_api::v1::ensemble::service::CephSpec;
 use bellwether_api::v1::ensemble::status::{EnsembleStatus, RefusedDevice};
 use bellwether_core::words::plural::plural;
@@ -20,21 +20,9 @@ pub(super) async fn remove(
     consent: Consent,
 ) -> Result<(), Failure> {
     let (client, namespace) = (&context.client, context.namespace.as_str());
-    let ensemble = client.ensemble(namespace, name).await?;
-    let osds = ensemble.status.map(|status| status.osds).unwrap_or_default();
-    let osd = match osd {
-        NamedOsd::Own(number) => number,
-        NamedOsd::Store(number) => numbered(&osds, number).ok_or_else(|| missing(name, number))?,
-    };
+    let (osd, what) = found(context, name, osd).await?;
     let request = RemoveOsd { osd, withdraw, reason };
     if !request.withdraw {
-        let known = osds.iter().find(|of| of.number == osd);
-        let what = known.map(|of| {
-            let id =
-                of.store_number.map(|number| format!(" (osd.{number} of the store)")).unwrap_or_default();
-            format!("{id} on node {} with device {}", of.node, of.device)
-        });
-        let what = what.unwrap_or_default();
         confirm(
             &format!(
                 "OSD {osd}{what}: its data go to others; once the store says that none are lost, it is stopped and forgotten, and its device is \
@@ -50,6 +38,52 @@ pub(super) async fn remove(
         context.show.note(&format!("see how far it is: bellwether why ensemble/{name}"));
     }
     Ok(())
+}
+
+/// Asks that an OSD is replaced by one with another device, after the question whether that is meant; or withdraws that.
+pub(super) async fn replace(
+    context: &Context,
+    (name, osd): (&str, NamedOsd),
+    (device, reason): (Option<String>, String),
+    consent: Consent,
+) -> Result<(), Failure> {
+    let (client, namespace) = (&context.client, context.namespace.as_str());
+    let (osd, what) = found(context, name, osd).await?;
+    if let Some(device) = &device {
+        confirm(
+            &format!(
+                "OSD {osd}{what}: its data go to others; once the store says that none are lost, it is stopped, and device {device} gets its \
+                 number in the store and its data\nreplace OSD {osd} of ensemble {name}?"
+            ),
+            consent,
+        )?;
+    }
+    let withdraw = device.is_none();
+    let what = device.as_ref().map_or_else(
+        || "stays".to_owned(),
+        |device| format!("is to be replaced by one with device {device}"),
+    );
+    client.replace_osd(namespace, name, &ReplaceOsd { osd, device, withdraw, reason }).await?;
+    context.show.changed(&format!("ensemble {name}: OSD {osd} {what}"));
+    if !withdraw {
+        context.show.note(&format!("see how far it is: bellwether why ensemble/{name}"));
+    }
+    Ok(())
+}
+
+/// The number of an OSD that is named, and what it is.
+async fn found(context: &Context, name: &str, osd: NamedOsd) -> Result<(u64, String), Failure> {
+    let ensemble = context.client.ensemble(context.namespace.as_str(), name).await?;
+    let osds = ensemble.status.map(|status| status.osds).unwrap_or_default();
+    let osd = match osd {
+        NamedOsd::Own(number) => number,
+        NamedOsd::Store(number) => numbered(&osds, number).ok_or_else(|| missing(name, number))?,
+    };
+    let what = osds.iter().find(|of| of.number == osd).map(|of| {
+        let id = of.store_number.map(|number| format!(" (osd.{number} of the store)")).unwrap_or_default();
+        format!("{id} on node {} with device {}", of.node, of.device)
+    });
+    Ok((osd, what.unwrap_or_default()))
 }
 
 /// The number of the OSD to which the store gave this one. It gives that of a removed one to another.
@@ -75,7 +109,11 @@ pub(super) fn lines(status: &EnsembleStatus) -> Vec<String> {
             Some(false) => "down",
             None => "-",
         };
-        let unwanted = if osd.is_unwanted && *state != OsdPhase::Removed { ", to be removed" } else { "" };
+        let unwanted = match &osd.successor {
+            Some(device) => format!(", device {device} takes its place"),
+            None if osd.is_unwanted && *state != OsdPhase::Removed => ", to be removed".to_owned(),
+            None => String::new(),
+        };
         vec![
             number.to_string(),
             node.clone(),

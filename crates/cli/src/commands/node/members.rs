@@ -1,7 +1,7 @@
 //! The members of ensembles on a node, before it goes, or is to be emptied.
 
 use bellwether_api::v1::ensemble::members::{EnsembleMember, MemberHealth, MemberPhase};
-use bellwether_api::v1::ensemble::osd_reports::SafeToRemove;
+use bellwether_api::v1::ensemble::osd_reports::StoreAnswer;
 use bellwether_api::v1::ensemble::osds::OsdPhase;
 use bellwether_api::v1::ensemble::status::EnsembleStatus;
 
@@ -60,7 +60,7 @@ fn parts<'a>(status: &'a EnsembleStatus, nodes: &[&str]) -> Vec<(String, &'a str
     let osds = status
         .osds
         .iter()
-        .filter(|osd| osd.state != OsdPhase::Removed && osd.safe_to_remove != Some(SafeToRemove::Yes));
+        .filter(|osd| osd.state != OsdPhase::Removed && osd.safe_to_remove != Some(StoreAnswer::Yes));
     let osds = osds.map(|osd| (format!("OSD {}", osd.number), osd.node.as_str()));
     members.chain(osds).filter(|(_, node)| is_on(node)).collect()
 }

@@ -3,6 +3,7 @@
 
 pub mod explain;
 pub mod known;
+mod restart;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -18,7 +19,7 @@ use crate::records::ensemble_members::EnsembleMembers;
 use crate::records::event::EventDraft;
 use crate::records::member::MemberState;
 use crate::records::osd::{
-    EnsembleOsds, Osd, OsdAction, OsdChange, OsdPhase, OsdReport, SafeToRemove, StoreOsd,
+    EnsembleOsds, Osd, OsdAction, OsdChange, OsdPhase, OsdReport, StoreAnswer, StoreOsd,
 };
 use crate::words::counter::MemberNumber;
 use crate::words::name::{DeviceSerial, NodeName};
@@ -47,7 +48,9 @@ impl OsdsSight<'_> {
             self.begin(members, listed);
         }
         members.osds.change = listed.as_ref().and_then(|listed| change(members, listed));
-        events(members, &before)
+        let mut told = events(members, &before);
+        told.extend(self.restart(members, listed.as_ref()));
+        told
     }
 
     /// The devices that may be taken.
@@ -93,7 +96,8 @@ impl OsdsSight<'_> {
             let has_left = report.is_some_and(|report| report.state == MemberState::Left);
             let is_gone = self.is_gone(osd);
             let is_over = osd.phase == OsdPhase::Removed && listed.is_some() && stored.is_none();
-            !(is_over && (has_left || is_gone) && !allowed.contains(&osd.serial))
+            let is_awaited = osd.successor.is_some();
+            is_awaited || !(is_over && (has_left || is_gone) && !allowed.contains(&osd.serial))
         });
         members.osds.osds = osds;
     }
@@ -149,11 +153,16 @@ impl OsdsSight<'_> {
         let stored = |number: MemberNumber| listed?.get(&Osd::uuid(&members.identity, number));
         // Of one that the store does not have, it cannot say anything, and nothing can be lost.
         let safe = |number: MemberNumber| match (listed, stored(number)) {
-            (Some(_), None) => SafeToRemove::Yes,
+            (Some(_), None) => StoreAnswer::Yes,
             (_, Some(osd)) => osd.safe,
-            (None, None) => SafeToRemove::Unknown,
+            (None, None) => StoreAnswer::Unknown,
         };
         let osds = &members.osds.osds;
+        // Until the store has forgotten the one whose number it is to have.
+        let awaited = |number: MemberNumber, osd: &Osd| {
+            let is_over = osd.phase == OsdPhase::Removed && listed.is_some() && stored(number).is_none();
+            Some((osd.successor.clone().filter(|_| !is_over)?, number))
+        };
         let places = self.places.iter().filter(|(_, place)| place.is_drained).map(|(node, _)| node);
         // What is on a node that was decommissioned is not counted on, and not filled again.
         let gone = osds.values().filter(|osd| self.is_gone(osd)).map(|osd| &osd.node);
@@ -166,12 +175,18 @@ impl OsdsSight<'_> {
             members: osds.iter().map(member).collect(),
             unwanted: osds.iter().filter(|(_, osd)| osd.is_unwanted).map(|(number, _)| *number).collect(),
             safe: osds.keys().map(|number| (*number, safe(*number))).collect(),
+            successors: osds.iter().filter_map(|(number, osd)| awaited(*number, osd)).collect(),
         }
     }
 }
 
 fn add(osds: &mut EnsembleOsds, node: NodeName, serial: DeviceSerial, now: crate::words::time::Timestamp) {
     osds.last = osds.last.next();
+    let mut former = osds.osds.values_mut().filter(|osd| osd.successor.as_ref() == Some(&serial));
+    let takes = former.next().and_then(|osd| {
+        osd.successor = None;
+        osd.store_number
+    });
     let osd = Osd {
         node,
         serial,
@@ -180,6 +195,8 @@ fn add(osds: &mut EnsembleOsds, node: NodeName, serial: DeviceSerial, now: crate
         store_number: None,
         is_unwanted: false,
         fills: false,
+        successor: None,
+        takes,
     };
     osds.osds.insert(osds.last, osd);
 }
@@ -193,6 +210,9 @@ fn change(members: &EnsembleMembers, listed: &StoreOsds) -> Option<OsdChange> {
             OsdPhase::Out if stored.is_in => OsdAction::Out,
             // One that does not run was put out by the store itself, which puts it in once it does.
             OsdPhase::In if osd.fills && !stored.is_in && stored.is_up => OsdAction::In,
+            // The one that had its number was put out.
+            OsdPhase::Joining if osd.takes.is_some() && !stored.is_in && stored.is_up => OsdAction::In,
+            OsdPhase::Removed if osd.successor.is_some() => OsdAction::Destroy,
             OsdPhase::Removed => OsdAction::Purge,
             OsdPhase::Joining | OsdPhase::In | OsdPhase::Out => return None,
         };

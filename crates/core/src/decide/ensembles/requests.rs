@@ -1,11 +1,12 @@
 //! What people ask to be done with the members of an ensemble: why it cannot be done now, and what is not done yet.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::candidates::{candidates, without_refusing};
+use super::osds::known::named;
 use super::replace::{has_room, placed};
 use super::verdict::nodes;
 use super::{EnsembleSight, foreign};
@@ -155,12 +156,20 @@ fn no_room(places: &CandidateNodes, placed: &Placed<'_>) -> String {
 /// How far a restart is, line by line.
 fn restart_lines(members: &EnsembleMembers, request: &RestartRequest, now: Timestamp) -> Vec<String> {
     let ago = now.since(request.annotation.at).brief();
-    let left: Vec<String> = request.left.iter().map(ToString::to_string).collect();
+    let list = |numbers: &BTreeSet<MemberNumber>| {
+        numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    };
+    let left = (!request.left.is_empty()).then(|| list(&request.left));
+    let osds = (!request.osds_left.is_empty()).then(|| format!("OSDs {}", list(&request.osds_left)));
+    let left: Vec<String> = left.into_iter().chain(osds).collect();
     let asked = format!(
         "its members are restarted one after the other, as was asked {ago} ago {}: left are {}",
         request.annotation,
-        left.join(", ")
+        left.join(", then ")
     );
+    if let Some(of_osds) = osd_restart_line(members, request) {
+        return Vec::from([asked, of_osds]);
+    }
     let under_way = request.under_way.and_then(|number| Some((number, members.members.get(&number)?)));
     let under_way = under_way.map(|(number, member)| {
         format!(
@@ -170,6 +179,21 @@ fn restart_lines(members: &EnsembleMembers, request: &RestartRequest, now: Times
     });
     let waits = "no other one is restarted before all members work, and none joins or leaves".to_string();
     Vec::from([asked, under_way.unwrap_or(waits)])
+}
+
+/// What is done with the OSDs, or waited for; `None` while it is the turn of members.
+fn osd_restart_line(members: &EnsembleMembers, request: &RestartRequest) -> Option<String> {
+    let of = |number: MemberNumber| {
+        let osd = members.osds.osds.get(&number)?;
+        Some(format!("{} on node {}", named(number, osd), osd.node))
+    };
+    if let Some(osd) = request.osd_under_way.and_then(of) {
+        return Some(format!("{osd} is being restarted; the next one waits until it works"));
+    }
+    let osd = request.next_osd().and_then(of)?;
+    Some(format!(
+        "{osd} is restarted once all OSDs work, and the store says that all data can be read and written without it"
+    ))
 }
 
 /// Why the members cannot be restarted now, in words that fit after "cannot restart ensemble store: "; `None` if they can.

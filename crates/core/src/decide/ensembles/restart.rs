@@ -45,14 +45,7 @@ impl EnsembleSight<'_> {
             request.under_way = next(members);
             members.requests.restart = Some(request.clone());
         }
-        if request.left.is_empty() {
-            members.requests.restart = None;
-            events.push(told(
-                "ensemble.restarted",
-                members,
-                format!("all members, as was asked {}", request.annotation),
-            ));
-        }
+        events.extend(finish(members));
         events
     }
 
@@ -215,6 +208,17 @@ fn leads(report: &MemberReport) -> bool {
     report.membership.as_ref().is_some_and(|membership| membership.is_leader)
 }
 
-fn told(kind: &'static str, members: &EnsembleMembers, cause: alloc::string::String) -> EventDraft {
+/// Ends a restart of which nothing is left; what is told of that.
+pub(super) fn finish(members: &mut EnsembleMembers) -> Option<EventDraft> {
+    let request = members.requests.restart.take_if(|request| request.is_done())?;
+    let cause = format!("all members, as was asked {}", request.annotation);
+    Some(told("ensemble.restarted", members, cause))
+}
+
+pub(super) fn told(
+    kind: &'static str,
+    members: &EnsembleMembers,
+    cause: alloc::string::String,
+) -> EventDraft {
     EventDraft { kind, subject: format!("ensemble/{}", members.ensemble), before: None, after: None, cause }
 }

@@ -6,7 +6,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::records::osd::SafeToRemove;
+use crate::records::osd::StoreAnswer;
 use crate::words::counter::MemberNumber;
 use crate::words::name::{DeviceSerial, NodeName};
 
@@ -63,7 +63,9 @@ pub struct DevicesView {
     /// Members that a person wants removed.
     pub unwanted: BTreeSet<MemberNumber>,
     /// What the store says of those that are out.
-    pub safe: BTreeMap<MemberNumber, SafeToRemove>,
+    pub safe: BTreeMap<MemberNumber, StoreAnswer>,
+    /// Devices that are kept for the one that takes the place of a member which is not gone yet.
+    pub successors: BTreeMap<DeviceSerial, MemberNumber>,
 }
 
 /// The next change.
@@ -112,6 +114,8 @@ pub enum DeviceRefusal {
     Drained(NodeName),
     /// A member of it was removed, and nobody said that it may be taken again.
     RemovedBefore(MemberNumber),
+    /// It is to take the place of this member, which is not gone yet.
+    Successor(MemberNumber),
 }
 
 /// The next change: one at a time, what has begun before anything else, and what gives safety before what takes it.
@@ -146,11 +150,11 @@ pub fn next_step(view: &DevicesView) -> DeviceStep {
     // One is emptied at a time: data moves once, and what is left has room for it.
     for (number, _) in of_state(DeviceState::Out) {
         match safe(&number) {
-            SafeToRemove::Yes if view.unwanted.contains(&number) => return DeviceStep::Remove(number),
+            StoreAnswer::Yes if view.unwanted.contains(&number) => return DeviceStep::Remove(number),
             // It stays until somebody wants it removed, or its node is drained no more.
-            SafeToRemove::Yes => {}
-            SafeToRemove::No => return DeviceStep::Wait(DeviceWait::Emptied(number, true)),
-            SafeToRemove::Unknown => return DeviceStep::Wait(DeviceWait::Emptied(number, false)),
+            StoreAnswer::Yes => {}
+            StoreAnswer::No => return DeviceStep::Wait(DeviceWait::Emptied(number, true)),
+            StoreAnswer::Unknown => return DeviceStep::Wait(DeviceWait::Emptied(number, false)),
         }
     }
     let next = of_state(DeviceState::In).find(|(number, member)| leaves(*number, member));
@@ -171,6 +175,9 @@ pub fn taken<'a>(
     }
     if let Some((number, _)) = members().next() {
         return Err(DeviceRefusal::RemovedBefore(*number));
+    }
+    if let Some(number) = view.successors.get(serial) {
+        return Err(DeviceRefusal::Successor(*number));
     }
     let device = match view.found.get(serial).map(Vec::as_slice) {
         None | Some([]) => return Err(DeviceRefusal::NotFound),

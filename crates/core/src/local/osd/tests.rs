@@ -9,7 +9,7 @@ use crate::local::member::MemberKey;
 use crate::words::counter::MemberNumber;
 
 fn order(task: OsdTask) -> OsdOrder {
-    OsdOrder { serial: "S1".parse().unwrap(), uuid: "u".into(), task }
+    OsdOrder { serial: "S1".parse().unwrap(), uuid: "u".into(), task, takes: None, restart: None }
 }
 
 fn own(number: u32) -> OsdLabel {
@@ -17,7 +17,8 @@ fn own(number: u32) -> OsdLabel {
 }
 
 fn plan(device: OsdDevice, noted: &NotedOsd, process: MemberProcess) -> OsdStep {
-    OsdSight { order: &order(OsdTask::Run), fsid: "f", device, noted, process }.plan()
+    let order = order(OsdTask::Run);
+    OsdSight { order: &order, fsid: "f", device, noted, process, is_restart_due: false }.plan()
 }
 
 fn running() -> MemberProcess {
@@ -43,6 +44,20 @@ fn a_device_is_registered_made_seen_with_its_label_and_then_started() {
     assert_eq!(plan(whole.clone(), &noted, running()), OsdStep::Serve);
     assert_eq!(plan(whole, &noted, ended(1)), OsdStep::Start(4));
     assert!(matches!(plan(half, &noted, MemberProcess::Stopped), OsdStep::Rest(MemberState::Failed, _)));
+}
+
+#[test]
+fn one_that_is_to_restart_is_stopped_and_started_also_after_it_gave_up() {
+    let noted = NotedOsd { number: Some(4), was_made: true };
+    let due = |device, process| {
+        let order = order(OsdTask::Run);
+        OsdSight { order: &order, fsid: "f", device, noted: &noted, process, is_restart_due: true }.plan()
+    };
+    assert_eq!(due(OsdDevice::Absent, running()), OsdStep::Stop, "one that runs is not looked at");
+    for process in [MemberProcess::Stopped, ended(0), ended(1)] {
+        assert_eq!(due(OsdDevice::Labelled(own(4)), process), OsdStep::Start(4));
+    }
+    assert!(matches!(due(OsdDevice::Empty, ended(0)), OsdStep::Rest(MemberState::Failed, _)));
 }
 
 #[test]
@@ -86,6 +101,7 @@ enum Act {
     Pull(bool),
     Leave(bool),
     End(i32),
+    Restart,
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -98,6 +114,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => any::<bool>().prop_map(Act::Pull),
         1 => any::<bool>().prop_map(Act::Leave),
         1 => (0_i32..2).prop_map(Act::End),
+        1 => Just(Act::Restart),
     ]
 }
 
@@ -107,7 +124,7 @@ proptest! {
     #[test]
     fn nothing_is_overwritten_and_nothing_starts_without_its_data(acts in prop::collection::vec(act(), 1..60)) {
         let (mut device, mut noted, mut process) = (OsdDevice::Empty, NotedOsd::default(), MemberProcess::Stopped);
-        let (mut is_there, mut task, mut has_had_data) = (true, OsdTask::Run, false);
+        let (mut is_there, mut task, mut has_had_data, mut is_due) = (true, OsdTask::Run, false, false);
         for act in acts {
             match act {
                 Act::Wipe => device = OsdDevice::Empty,
@@ -117,10 +134,11 @@ proptest! {
                 Act::Leave(is_left) => task = if is_left { OsdTask::Leave } else { OsdTask::Run },
                 Act::End(code) if process == running() => process = ended(code),
                 Act::End(_) => {}
+                Act::Restart => is_due = true,
                 Act::Step | Act::Killed => {
                     let seen = if is_there { device.clone() } else { OsdDevice::Absent };
                     let order = order(task);
-                    let step = OsdSight { order: &order, fsid: "f", device: seen, noted: &noted, process: process.clone() }.plan();
+                    let step = OsdSight { order: &order, fsid: "f", device: seen, noted: &noted, process: process.clone(), is_restart_due: is_due }.plan();
                     let is_noted = matches!(act, Act::Step);
                     match step {
                         OsdStep::Rest(..) | OsdStep::Serve => {}

@@ -13,7 +13,7 @@ use crate::decide::placement::devices::{DeviceRefusal, taken};
 use crate::records::ensemble::Ensemble;
 use crate::records::ensemble_members::EnsembleMembers;
 use crate::records::member::MemberState;
-use crate::records::osd::{OsdPhase, OsdReport, SafeToRemove};
+use crate::records::osd::{OsdPhase, OsdReport, StoreAnswer};
 use crate::words::name::{DeviceSerial, NodeName};
 use crate::words::time::Timestamp;
 use crate::world::fleet::Fleet;
@@ -40,7 +40,8 @@ pub fn refused(
     let (nodes, listening_since) = (nodes(fleet, members), Timestamp::EPOCH);
     let sight = EnsembleSight { ensemble, members, nodes: &nodes, is_stopped: false, listening_since, now };
     let places = candidates(fleet, ensemble);
-    let view = OsdsSight { sight: &sight, fleet, places: &places }.view(members, None);
+    let sight = OsdsSight { sight: &sight, fleet, places: &places };
+    let view = sight.view(members, sight.listed(members));
     let refused = view.allowed.iter().filter_map(|serial| Some((serial, taken(&view, serial).err()?)));
     refused
         .map(|(serial, refusal)| {
@@ -95,9 +96,10 @@ fn line(known: &KnownOsd<'_>, now: Timestamp) -> String {
         OsdPhase::Joining => "joins",
         OsdPhase::In if osd.fills => "is to have data again",
         OsdPhase::In => "is in",
-        OsdPhase::Out if stored.is_some_and(|stored| stored.safe == SafeToRemove::Yes) => {
+        OsdPhase::Out if stored.is_some_and(|stored| stored.safe == StoreAnswer::Yes) => {
             "is empty, so that its node may be switched off, and has been out"
         }
+        OsdPhase::Out if osd.successor.is_some() => "is being emptied, since it is to be replaced,",
         OsdPhase::Out if osd.is_unwanted => "is being emptied, since its removal was asked for,",
         OsdPhase::Out => "is being emptied, since its node is drained,",
         OsdPhase::Removed => "is being removed",
@@ -145,6 +147,10 @@ fn reason(
             let reason = format!("node {node} is drained");
             (Some(node), reason)
         }
+        DeviceRefusal::Successor(number) => (
+            None,
+            format!("it takes the place of OSD {number}, once that is empty, and the store has forgotten it"),
+        ),
         DeviceRefusal::RemovedBefore(number) => (
             None,
             format!(

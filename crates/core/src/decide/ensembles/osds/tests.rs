@@ -14,7 +14,7 @@ use crate::decide::ensembles::plan::plan;
 use crate::records::ensemble::{CephSettings, EnsembleService};
 use crate::records::key::Record;
 use crate::records::node::PresenceState;
-use crate::records::osd::{Osd, OsdPhase, SafeToRemove};
+use crate::records::osd::{Osd, OsdPhase, StoreAnswer};
 use crate::words::counter::MemberNumber;
 use crate::words::time::Timestamp;
 
@@ -80,7 +80,7 @@ fn one_is_emptied_before_it_is_removed_and_its_device_is_taken_again_once_its_na
     site.settle();
     assert_eq!(site.phases(), [OsdPhase::In, OsdPhase::Out, OsdPhase::In, OsdPhase::In]);
     assert_eq!(site.store.values().filter(|osd| osd.is_in).count(), 3);
-    site.safe = SafeToRemove::Yes;
+    site.safe = StoreAnswer::Yes;
     site.settle();
     assert_eq!(site.phases(), [OsdPhase::In, OsdPhase::Removed, OsdPhase::In, OsdPhase::In]);
     assert_eq!(site.store.len(), 3, "the store has forgotten it");
@@ -108,12 +108,72 @@ fn one_is_emptied_before_it_is_removed_and_its_device_is_taken_again_once_its_na
 }
 
 #[test]
+fn one_that_is_replaced_is_emptied_first_and_its_number_goes_to_the_one_with_the_other_device() {
+    let mut site = Site::new();
+    site.settle();
+    let number = |site: &Site, osd: u64| {
+        site.store.get(&Osd::uuid(&site.members().identity, MemberNumber::new(osd))).map(|of| of.number)
+    };
+    let replaced = number(&site, 2);
+    site.spares.insert(2);
+    site.act();
+    site.replace(2);
+    site.settle();
+    assert_eq!(site.phases()[1], OsdPhase::Out, "it has data that nobody else has");
+    let members = site.members();
+    let devices = refused(site.fleet(), &site.ensemble, &members, NOW);
+    let reasons: Vec<&str> = devices.iter().map(|device| device.reason.as_str()).collect();
+    assert_eq!(reasons, ["it takes the place of OSD 2, once that is empty, and the store has forgotten it"]);
+    site.safe = StoreAnswer::Yes;
+    site.settle();
+    let members = site.members();
+    let numbers: Vec<u64> = members.osds.osds.keys().map(|number| number.get()).collect();
+    assert_eq!(numbers, [1, 3, 4, 5]);
+    assert_eq!((number(&site, 5), number(&site, 2)), (replaced, None));
+    assert!(site.store.values().all(|osd| osd.is_up && osd.is_in), "it has data");
+    assert_eq!(site.phases(), [OsdPhase::In; 4]);
+}
+
+#[test]
+fn osds_are_restarted_one_after_the_other_where_the_store_says_that_each_may_stop() {
+    let (mut site, at) = (Site::new(), NOW);
+    site.settle();
+    site.restart(at);
+    for answer in [StoreAnswer::Unknown, StoreAnswer::No] {
+        site.ok_to_stop = answer;
+        site.settle();
+        assert_eq!(site.restarts, [], "{answer:?} is not yes");
+    }
+    let said = crate::decide::ensembles::requests::lines(&site.members(), NOW).join("\n");
+    assert!(said.contains("left are OSDs 1, 2, 3, 4"), "{said}");
+    assert!(said.contains("OSD 1 (osd.0) with device disk-1 on node n-1 is restarted once"), "{said}");
+    site.ok_to_stop = StoreAnswer::Yes;
+    // Nobody hears of the third one.
+    site.hear(3, PresenceState::Unreachable);
+    site.settle();
+    assert_eq!(site.restarts, [], "one that may be down takes the place of each other one");
+    site.hear(3, PresenceState::Up);
+    // The fourth one does not work, which the restart may mend.
+    site.broken.insert(4);
+    site.settle();
+    assert_eq!(
+        site.members().requests.restart.and_then(|request| request.osd_under_way),
+        Some(MemberNumber::new(4))
+    );
+    assert_eq!(site.restarts, []);
+    site.broken.clear();
+    site.settle();
+    assert_eq!(site.restarts, [4, 1, 2, 3].map(|osd| (osd, at)));
+    assert_eq!(site.members().requests.restart, None);
+}
+
+#[test]
 fn a_drained_node_is_emptied_and_has_data_again_afterwards() {
     let mut site = Site::new();
     site.settle();
     site.drained.insert(3);
     site.put_node(3);
-    site.safe = SafeToRemove::Yes;
+    site.safe = StoreAnswer::Yes;
     site.settle();
     assert_eq!(site.phases()[2], OsdPhase::Out, "and it is not removed, since nobody asked for that");
     site.drained.clear();
@@ -142,7 +202,7 @@ fn what_is_on_a_node_that_is_gone_is_emptied_and_not_filled_again() {
     site.silent.insert(3);
     site.settle();
     assert_eq!(site.phases()[2], OsdPhase::Out);
-    site.safe = SafeToRemove::Yes;
+    site.safe = StoreAnswer::Yes;
     site.settle();
     assert_eq!(site.phases()[2], OsdPhase::Out, "and nobody asked for its removal");
 }
@@ -169,7 +229,7 @@ proptest! {
     /// Whatever is found, drained, silent, asked for and answered, no OSD is given up that nobody wanted removed, none is made of a device that
     /// is used, no number is used again, and a second pass writes nothing.
     #[test]
-    fn no_history_gives_up_what_is_needed(acts in proptest::collection::vec((0_u8..9, 1_u64..=NODES), 1..60)) {
+    fn no_history_gives_up_what_is_needed(acts in proptest::collection::vec((0_u8..11, 1_u64..=NODES), 1..60)) {
         let mut site = Site::new();
         for (act, of) in acts {
             match act {
@@ -178,9 +238,11 @@ proptest! {
                 2 => drop(site.silent.insert(of)),
                 3 => drop(site.silent.remove(&of)),
                 4 => drop(site.used.insert(of)),
-                5 => site.safe = [SafeToRemove::Yes, SafeToRemove::No, SafeToRemove::Unknown][(of % 3) as usize],
+                5 => site.safe = [StoreAnswer::Yes, StoreAnswer::No, StoreAnswer::Unknown][(of % 3) as usize],
                 6 => site.remove(of),
                 7 => site.act(),
+                8 => site.replace(of),
+                9 => site.restart(NOW),
                 _ => drop(site.decide()),
             }
             site.put_node(of);

@@ -8,7 +8,7 @@ use super::step::{MAX_STEPS, PlannedStep};
 use crate::decide::ensembles::osds::OsdsSight;
 use crate::decide::placement::devices::{DeviceMember, DeviceState, DeviceStep, DeviceWait, next_step};
 use crate::records::ensemble_members::EnsembleMembers;
-use crate::records::osd::SafeToRemove;
+use crate::records::osd::StoreAnswer;
 use crate::words::counter::MemberNumber;
 
 /// The changes of OSDs one after the other, as if each succeeded, and what is waited for then.
@@ -25,7 +25,7 @@ pub(super) fn steps(sight: &OsdsSight<'_>, members: &EnsembleMembers) -> (Vec<Pl
             let member = view.members.get_mut(&number)?;
             member.state = state;
             // As if each succeeded: nothing is lost once it is empty.
-            view.safe.insert(number, SafeToRemove::Yes);
+            view.safe.insert(number, StoreAnswer::Yes);
             Some((number, member.node.clone()))
         };
         let step = match next {
@@ -44,6 +44,7 @@ pub(super) fn steps(sight: &OsdsSight<'_>, members: &EnsembleMembers) -> (Vec<Pl
                 of(number, DeviceState::In).map(|(number, node)| PlannedStep::FillOsd(number, node))
             }
             DeviceStep::Remove(number) => {
+                view.successors.retain(|_, of| *of != number);
                 of(number, DeviceState::Removed).map(|(number, node)| PlannedStep::RemoveOsd(number, node))
             }
             DeviceStep::Wait(DeviceWait::Joining(number)) => {

@@ -212,7 +212,7 @@ impl Site {
             Act::Restart => {
                 let annotation = Annotation::of("ann".parse().unwrap(), at);
                 let left = self.members.members.keys().copied().collect();
-                self.members.requests.restart = Some(RestartRequest { annotation, left, under_way: None });
+                self.members.requests.restart = Some(RestartRequest::new(annotation, left, BTreeSet::new()));
             }
             Act::Pass(seconds) => self.pass(*seconds),
         }

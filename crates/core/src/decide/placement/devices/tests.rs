@@ -48,7 +48,7 @@ fn act(view: &mut DevicesView) -> DeviceStep {
         DeviceStep::Remove(of) => {
             assert!(view.unwanted.contains(of), "only a person gives a device up");
             let never_in = matches!(view.members[of].state, DeviceState::Joining | DeviceState::Refused);
-            assert!(never_in || view.safe.get(of) == Some(&SafeToRemove::Yes));
+            assert!(never_in || view.safe.get(of) == Some(&StoreAnswer::Yes));
             view.members.get_mut(of).unwrap().state = DeviceState::Removed;
         }
         DeviceStep::Rest | DeviceStep::Wait(_) => {}
@@ -130,9 +130,9 @@ fn a_drained_node_is_emptied_and_filled_again_and_keeps_its_devices() {
     view.drained.insert(node(0));
     assert_eq!(act(&mut view), DeviceStep::Empty(number(1)));
     assert_eq!(act(&mut view), DeviceStep::Wait(DeviceWait::Emptied(number(1), false)), "it is not known");
-    view.safe.insert(number(1), SafeToRemove::No);
+    view.safe.insert(number(1), StoreAnswer::No);
     assert_eq!(act(&mut view), DeviceStep::Wait(DeviceWait::Emptied(number(1), true)));
-    view.safe.insert(number(1), SafeToRemove::Yes);
+    view.safe.insert(number(1), StoreAnswer::Yes);
     assert_eq!(act(&mut view), DeviceStep::Rest);
     view.drained.clear();
     assert_eq!((act(&mut view), settle(&mut view)), (DeviceStep::Fill(number(1)), DeviceStep::Rest));
@@ -144,11 +144,11 @@ fn who_is_unwanted_is_removed_once_the_store_says_yes_and_not_taken_again() {
     settle(&mut view);
     view.unwanted.insert(number(2));
     assert_eq!(act(&mut view), DeviceStep::Empty(number(2)));
-    for answer in [SafeToRemove::Unknown, SafeToRemove::No] {
+    for answer in [StoreAnswer::Unknown, StoreAnswer::No] {
         view.safe.insert(number(2), answer);
         assert!(matches!(act(&mut view), DeviceStep::Wait(DeviceWait::Emptied(..))));
     }
-    view.safe.insert(number(2), SafeToRemove::Yes);
+    view.safe.insert(number(2), StoreAnswer::Yes);
     assert_eq!(act(&mut view), DeviceStep::Remove(number(2)));
     // Somebody wiped it.
     view.found.get_mut(&disk(1)).unwrap()[0].used_by.clear();
@@ -167,7 +167,7 @@ proptest! {
         let mut view = free(5);
         for (act_number, of) in acts {
             let (serial, member) = (disk(of), number(of as u64 + 1));
-            let answer = [SafeToRemove::Yes, SafeToRemove::No, SafeToRemove::Unknown][of % 3];
+            let answer = [StoreAnswer::Yes, StoreAnswer::No, StoreAnswer::Unknown][of % 3];
             match act_number {
                 0 => drop(view.drained.insert(node(of))),
                 1 => drop(view.drained.remove(&node(of))),

@@ -3,7 +3,7 @@
 use bellwether_api::paths;
 use bellwether_api::v1::ensemble::Ensemble;
 use bellwether_api::v1::ensemble::adoption::RemoveForeignMember;
-use bellwether_api::v1::ensemble::osds::RemoveOsd;
+use bellwether_api::v1::ensemble::osds::{RemoveOsd, ReplaceOsd};
 use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_core::access::{ObjectKind, RequiredAccess};
@@ -53,6 +53,15 @@ pub(super) fn requests(routes: Routes) -> Routes {
             "Remove an OSD of an ensemble of Ceph once its data are on others, or withdraw that",
         ),
         handlers::remove_osd,
+    );
+    let routes = routes.add::<ReplaceOsd, Ensemble, _, _>(
+        route(
+            Post,
+            paths::ENSEMBLE_REPLACE_OSD,
+            RequiredAccess::update_field(ObjectKind::Ensemble, "/osds"),
+            "Replace an OSD of an ensemble of Ceph by one with another device and the same number in the store, or withdraw that",
+        ),
+        handlers::replace_osd,
     );
     routes.add::<ReplaceMember, Ensemble, _, _>(
         route(

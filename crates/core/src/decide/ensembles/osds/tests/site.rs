@@ -11,10 +11,13 @@ use crate::records::ensemble::{
     CephSettings, Ensemble, EnsembleMode, EnsembleService, EnsembleSize, FAILOVER_AFTER, JOIN_WITHIN,
 };
 use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase};
+use crate::records::ensemble_requests::RestartRequest;
 use crate::records::key::Record;
 use crate::records::member::{KnownMember, MemberReport, MemberState, Membership, NodeMembers};
 use crate::records::node::{Cordon, Drain, Node, Presence, PresenceState};
-use crate::records::osd::{DeviceReport, OsdAction, OsdPhase, OsdReport, OsdTask, SafeToRemove, StoreOsd};
+use crate::records::osd::{
+    DeviceReport, OsdAction, OsdOrder, OsdPhase, OsdReport, OsdTask, StoreAnswer, StoreOsd,
+};
 use crate::records::probes::StoreMember;
 use crate::records::report::Report;
 use crate::rollout::environment::Watch;
@@ -56,12 +59,20 @@ pub(super) struct Site {
     /// Nodes whose agents say nothing new.
     pub(super) silent: BTreeSet<u64>,
     /// Whether the store says that an OSD may go.
-    pub(super) safe: SafeToRemove,
+    pub(super) safe: StoreAnswer,
     pub(super) drained: BTreeSet<u64>,
     /// Nodes that cannot make an OSD.
     pub(super) broken: BTreeSet<u64>,
     /// The ids of all that were ever made.
     pub(super) made: BTreeSet<String>,
+    /// What the store says of one that is to be stopped.
+    pub(super) ok_to_stop: StoreAnswer,
+    /// The restarts that OSDs made, each with the number of the OSD.
+    pub(super) restarts: Vec<(u64, Timestamp)>,
+    /// Nodes that have another device.
+    pub(super) spares: BTreeSet<u64>,
+    /// Numbers that the store keeps for other OSDs.
+    pub(super) destroyed: BTreeSet<u32>,
 }
 
 impl Site {
@@ -105,10 +116,14 @@ impl Site {
             store: BTreeMap::new(),
             used: BTreeSet::new(),
             silent: BTreeSet::new(),
-            safe: SafeToRemove::Unknown,
+            safe: StoreAnswer::Unknown,
             drained: BTreeSet::new(),
             broken: BTreeSet::new(),
             made: BTreeSet::new(),
+            ok_to_stop: StoreAnswer::Unknown,
+            restarts: Vec::new(),
+            spares: BTreeSet::new(),
+            destroyed: BTreeSet::new(),
         };
         for number in 1..=NODES {
             site.start(number);
@@ -190,10 +205,15 @@ impl Site {
                 OsdAction::Out | OsdAction::In => {
                     osd.into_iter().for_each(|osd| osd.is_in = change.action == OsdAction::In);
                 }
-                OsdAction::Purge if self.safe == SafeToRemove::Yes && osd.is_some_and(|osd| !osd.is_up) => {
+                OsdAction::Purge | OsdAction::Destroy
+                    if self.safe == StoreAnswer::Yes && osd.as_ref().is_some_and(|osd| !osd.is_up) =>
+                {
                     self.store.remove(&change.uuid);
+                    if change.action == OsdAction::Destroy {
+                        self.destroyed.insert(change.store_number);
+                    }
                 }
-                OsdAction::Purge => {}
+                OsdAction::Purge | OsdAction::Destroy => {}
             }
         }
         for number in (1..=NODES).filter(|number| !self.silent.contains(number)).collect::<Vec<_>>() {
@@ -201,21 +221,40 @@ impl Site {
         }
     }
 
+    /// An OSD runs, which the store gives a number, or the one that was kept for it.
+    fn run(&mut self, of: MemberNumber, order: &OsdOrder) {
+        let is_free =
+            |free: &u32| self.store.values().all(|osd| osd.number != *free) && !self.destroyed.contains(free);
+        let taken = order.takes.filter(|number| self.destroyed.contains(number));
+        let given = taken.unwrap_or_else(|| (0..).find(is_free).unwrap());
+        let new = StoreOsd {
+            number: given,
+            is_up: true,
+            is_in: taken.is_none(),
+            safe: StoreAnswer::Unknown,
+            ok_to_stop: StoreAnswer::Unknown,
+        };
+        self.made.insert(order.uuid.clone());
+        if !self.store.contains_key(&order.uuid) {
+            self.destroyed.remove(&given);
+        }
+        self.store.entry(order.uuid.clone()).or_insert(new).is_up = true;
+        let restart = order.restart.map(|at| (of.get(), at));
+        self.restarts.extend(restart.filter(|restart| !self.restarts.contains(restart)));
+    }
+
     pub(super) fn report(&mut self, number: u64, members: &EnsembleMembers) {
         let mut osds = BTreeMap::new();
         let mut used_by: Vec<String> =
             self.used.iter().filter(|of| **of == number).map(|_| "ext4".into()).collect();
         for (of, order) in members.osd_orders().get(&node(number)).into_iter().flat_map(|order| &order.osds) {
-            let is_taken = !used_by.is_empty() && !self.made.contains(&order.uuid);
+            let is_taken =
+                order.serial == disk(number) && !used_by.is_empty() && !self.made.contains(&order.uuid);
             let state = match order.task {
                 OsdTask::Run if is_taken => MemberState::Refused,
                 OsdTask::Run if self.broken.contains(&number) => MemberState::Failed,
                 OsdTask::Run => {
-                    let free = (0..).find(|free| self.store.values().all(|osd| osd.number != *free)).unwrap();
-                    let new =
-                        StoreOsd { number: free, is_up: true, is_in: true, safe: SafeToRemove::Unknown };
-                    self.made.insert(order.uuid.clone());
-                    self.store.entry(order.uuid.clone()).or_insert(new).is_up = true;
+                    self.run(*of, order);
                     MemberState::Working
                 }
                 OsdTask::Leave => {
@@ -225,18 +264,25 @@ impl Site {
                     MemberState::Left
                 }
             };
-            if self.made.contains(&order.uuid) {
+            if self.made.contains(&order.uuid) && order.serial == disk(number) {
                 used_by = Vec::from(["ceph_bluestore".to_string()]);
             }
             let identity = members.identity.clone();
-            osds.insert(*of, OsdReport { identity, state, reason: String::new(), store_number: None });
+            let restarts = self.restarts.iter().filter(|(osd, _)| *osd == of.get());
+            let restarted = restarts.map(|(_, at)| *at).max();
+            let report = OsdReport { identity, state, reason: String::new(), store_number: None, restarted };
+            osds.insert(*of, report);
         }
         let device = DeviceReport { path: "/dev/sdb".to_string(), bytes: 1 << 30, used_by };
-        let asked = members.osds.of_reader(MemberNumber::new(1)).filter(|_| number == 1);
+        let spare = DeviceReport { path: "/dev/sdc".to_string(), bytes: 1 << 30, used_by: Vec::new() };
+        let spare = self.spares.contains(&number).then(|| (disk(number + 10), spare));
+        let asked = members.osds.of_reader(MemberNumber::new(1), &members.requests).filter(|_| number == 1);
         let mut listed = self.store.clone();
         for osd in listed.values_mut() {
             let is_asked = asked.as_ref().is_some_and(|asked| asked.asks.contains(&osd.number));
-            osd.safe = if is_asked { self.safe } else { SafeToRemove::Unknown };
+            osd.safe = if is_asked { self.safe } else { StoreAnswer::Unknown };
+            let is_asked = asked.as_ref().is_some_and(|asked| asked.asks_to_stop == Some(osd.number));
+            osd.ok_to_stop = if is_asked { self.ok_to_stop } else { StoreAnswer::Unknown };
         }
         let member = (number == 1).then(|| (name(), monitor(members, asked.is_some().then_some(listed))));
         self.put(Record::NodeMembers(NodeMembers {
@@ -244,7 +290,7 @@ impl Site {
             sequence: 0,
             members: member.into_iter().collect(),
             osds: BTreeMap::from([(name(), osds)]),
-            devices: BTreeMap::from([(disk(number), device)]),
+            devices: spare.into_iter().chain([(disk(number), device)]).collect(),
         }));
     }
 
@@ -285,6 +331,29 @@ impl Site {
         if let Some(osd) = members.osds.osds.get_mut(&MemberNumber::new(number)) {
             osd.is_unwanted = true;
         }
+        self.put(Record::EnsembleMembers(members));
+    }
+
+    /// The OSD is to be replaced by one with the other device of its node.
+    pub(super) fn replace(&mut self, number: u64) {
+        let mut members = self.members();
+        if let Some(osd) = members.osds.osds.get_mut(&MemberNumber::new(number)) {
+            (osd.is_unwanted, osd.successor) = (true, Some(disk(number + 10)));
+        }
+        if let EnsembleService::Ceph(ceph) = &mut self.ensemble.service {
+            ceph.devices.remove(&disk(number));
+            ceph.devices.insert(disk(number + 10));
+        }
+        self.put(Record::Ensemble(self.ensemble.clone()));
+        self.put(Record::EnsembleMembers(members));
+    }
+
+    /// All are to be restarted.
+    pub(super) fn restart(&mut self, at: Timestamp) {
+        let mut members = self.members();
+        let annotation = Annotation::of("ann".parse().unwrap(), at);
+        let osds = members.osds.present().map(|(number, _)| number).collect();
+        members.requests.restart = Some(RestartRequest::new(annotation, BTreeSet::new(), osds));
         self.put(Record::EnsembleMembers(members));
     }
 

@@ -88,7 +88,8 @@ impl Installation {
     pub(in super::super) fn ask_for_restart(&mut self) {
         let annotation = Annotation::of("ann".parse().unwrap(), self.at());
         let left = self.members.members.keys().copied().collect();
-        self.members.requests.restart = Some(RestartRequest { annotation, left, under_way: None });
+        self.members.requests.restart =
+            Some(RestartRequest::new(annotation, left, std::collections::BTreeSet::new()));
     }
 
     /// The member that leads.

@@ -204,7 +204,7 @@ impl Machines {
             Act::RestartAll => {
                 let annotation = Annotation::of("ann".parse().unwrap(), self.at());
                 let left = self.members.members.keys().copied().collect();
-                self.members.requests.restart = Some(RestartRequest { annotation, left, under_way: None });
+                self.members.requests.restart = Some(RestartRequest::new(annotation, left, BTreeSet::new()));
             }
             Act::Replace(host) => {
                 let (node, asked) = (self.name(*host), Annotation::of("ann".parse().unwrap(), self.at()));
