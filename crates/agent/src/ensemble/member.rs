@@ -294,6 +294,13 @@ impl MemberTask {
         })
     }
 
+    /// The later member of the ensemble that this node has had.
+    fn later(&self, order: &MemberOrder) -> Option<MemberNumber> {
+        let noted = self.entry.as_ref().map(|entry| &entry.noted.key);
+        let noted = noted.filter(|noted| noted.identity == order.identity)?;
+        (noted.number > order.number).then_some(noted.number)
+    }
+
     /// Changes what the ledger has of it.
     async fn note(&mut self, change: impl FnOnce(&mut MemberEntry)) -> Result<(), String> {
         let Some(mut entry) = self.entry.clone() else { return Ok(()) };
@@ -357,6 +364,7 @@ impl MemberTask {
             snapshot: self.snapshots.report(),
             restarted: self.entry.as_ref().and_then(|entry| entry.restarted),
             osds: self.store_osds.told().osds.filter(|_| works),
+            later: self.later(order),
         };
         // One that ended by itself without an error was removed from the store: it leaves, and has not failed. Ceph ends so when it is told to.
         let has_left = matches!(self.program.state(), MemberProcess::Ended { code: Some(0), .. })

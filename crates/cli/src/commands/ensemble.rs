@@ -117,7 +117,7 @@ async fn set(
     let plan = client.plan_ensemble(namespace, name, &asked).await;
     let plan = plan.map_err(|error| Failure::pointing(error, Some(&spec.filter)))?;
     let stops = service::stops_writes(&before, &spec.service);
-    agree(&plan, stops, &format!("change ensemble {name}"), consent)?;
+    agree((&before, &plan), stops, &format!("change ensemble {name}"), consent)?;
     let at = client.only_at(if_revision.unwrap_or(before.revision));
     let after = at.set_ensemble(namespace, name, &spec).await;
     let after = after.map_err(|error| Failure::pointing(error, Some(&spec.filter)))?;
@@ -164,7 +164,7 @@ async fn scale(
     let before = client.ensemble(namespace, name).await?;
     let asked = PlanEnsemble { size: Some(request.size), ..PlanEnsemble::default() };
     let plan = client.plan_ensemble(namespace, name, &asked).await?;
-    agree(&plan, None, &format!("scale ensemble {name} to {}", request.size), consent)?;
+    agree((&before, &plan), None, &format!("scale ensemble {name} to {}", request.size), consent)?;
     // What was agreed to is what is there.
     let after = client.only_at(before.revision).scale_ensemble(namespace, name, &request).await?;
     report(context, &after, changed_or_not(&before, &after))
@@ -195,14 +195,36 @@ async fn replace(
 }
 
 /// Asks whether the members may go that would, and whether something else is meant that comes of a change.
-fn agree(plan: &Ensemble, also: Option<String>, what: &str, consent: Consent) -> Result<(), Failure> {
+fn agree(
+    (before, plan): (&Ensemble, &Ensemble),
+    also: Option<String>,
+    what: &str,
+    consent: Consent,
+) -> Result<(), Failure> {
     let steps = plan.status.iter().flat_map(|status| &status.steps);
     let leaving = steps.filter(|step| step.action == EnsembleAction::Remove).map(|step| step.text.clone());
-    let lines: Vec<String> = leaving.chain(also).collect();
+    let leaving: Vec<String> = leaving.collect();
+    // What cannot be changed now, such as while a leader is elected, is in no step, and comes all the same.
+    let later = fewer(before, plan).filter(|_| leaving.is_empty());
+    let lines: Vec<String> = leaving.into_iter().chain(later).chain(also).collect();
     if lines.is_empty() {
         return Ok(());
     }
     confirm(&format!("{}\n{what}?", lines.join("\n")), consent)
+}
+
+/// That there are to be fewer members than before; `None` if there are not.
+fn fewer(before: &Ensemble, plan: &Ensemble) -> Option<String> {
+    let (before, after) = (before.status.as_ref()?, plan.status.as_ref()?);
+    let is_fewer =
+        after.wanted < before.wanted && before.members.len() > usize::try_from(after.wanted).ok()?;
+    is_fewer.then(|| {
+        format!(
+            "there are to be {} instead of {}: the others leave once the store can be changed",
+            plural(usize::try_from(after.wanted).unwrap_or(usize::MAX), "member"),
+            before.wanted
+        )
+    })
 }
 
 const fn changed_or_not(before: &Ensemble, after: &Ensemble) -> &'static str {

@@ -266,7 +266,7 @@ async fn what_executables_start_is_asked_started_again_and_stopped_by_them() {
     assert!(Command::new("kill").arg(&kept[0]).status().unwrap().success());
     let executing = || processes("toy/configure_local");
     wait_for("it is being started", async || executing().len() == 1).await;
-    wait_for("it is said", async || why(&place, "toy").contains("is about to run")).await;
+    wait_for("it is said", async || why(&place, "toy").contains("is to run")).await;
     let begun = executing();
     place.kill_agent(&first.node);
     place.resume_agent(&first.node);

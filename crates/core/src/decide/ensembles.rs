@@ -10,6 +10,7 @@ mod lead;
 mod leftovers;
 mod orders;
 pub mod osds;
+pub mod overtaken;
 pub mod passwords;
 mod phases;
 pub mod plan;
@@ -101,7 +102,10 @@ impl EnsembleSight<'_> {
         if self.is_stopped || self.ensemble.mode == EnsembleMode::Unmanaged {
             let mut members = EnsembleMembers { change: None, ..self.members.clone() };
             self.note_quorum(&mut members);
-            return EnsembleDecision { members, step: EnsembleStep::Stopped, events: Vec::new(), wake: None };
+            // Who else is in the store is what a person needs to know who takes it over.
+            self.recognize(&mut members);
+            let events = foreign::events(self.members, &members);
+            return EnsembleDecision { members, step: EnsembleStep::Stopped, events, wake: None };
         }
         match &self.ensemble.service {
             EnsembleService::Etcd(_) | EnsembleService::Ceph(_) => self.decide_on_voters(places),

@@ -44,14 +44,17 @@ pub type CandidateNodes = BTreeMap<NodeName, CandidateNode>;
 /// Which node each member is on, by its number.
 pub type Placed<'a> = BTreeMap<MemberNumber, &'a NodeName>;
 
-/// The node for the next member: one without any, in the domain with the fewest members; among these each ensemble has an order of its own.
+/// The node for the next member: one without any, in the domain with the fewest members that stay; among these each ensemble has an order of its
+/// own.
 #[must_use]
 pub fn next_node<'a>(
     ensemble: &str,
     places: &'a CandidateNodes,
     placed: &Placed<'_>,
 ) -> Option<&'a NodeName> {
-    let domains = domains(places, placed);
+    // Members that are to leave count for no domain: the new one has the place of one of them.
+    let stay = placed.iter().filter(|(_, node)| !places.get(**node).is_some_and(|place| place.is_drained));
+    let domains = domains(places, &stay.map(|(number, node)| (*number, *node)).collect());
     let free = places
         .iter()
         .filter(|(name, place)| place.is_eligible() && placed.values().all(|occupied| *occupied != *name));

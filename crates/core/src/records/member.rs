@@ -182,6 +182,8 @@ pub struct MemberReport {
     pub restarted: Option<Timestamp>,
     /// The OSDs that the store has, by their ids; `None` if it was not ordered to read them, or could not.
     pub osds: Option<BTreeMap<String, StoreOsd>>,
+    /// The later member that its node has had, if it was ordered an earlier one; so it is after a restore of an older backup.
+    pub later: Option<MemberNumber>,
 }
 
 impl MemberReport {
@@ -203,6 +205,7 @@ impl MemberReport {
             snapshot: None,
             restarted: None,
             osds: None,
+            later: None,
         }
     }
 }

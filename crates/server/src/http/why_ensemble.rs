@@ -47,7 +47,7 @@ pub(super) fn ensemble(
     let mut lines = vec![sizes(fleet, &kept.value, members, &plan)];
     lines.extend(members.into_iter().flat_map(|members| each(fleet, members, Some(&kept.value), time)));
     lines.extend(members.into_iter().flat_map(|members| foreign::lines(members, now)));
-    lines.extend(members.into_iter().flat_map(|members| strangers::lines(fleet, members)));
+    lines.extend(members.into_iter().flat_map(|members| strangers::lines(fleet, members, kept.value.mode)));
     lines.extend(members.into_iter().flat_map(lead));
     let report = |members| move |number| reported(fleet, members, number).map(|known| &known.report);
     lines.extend(members.into_iter().flat_map(|members| passwords::lines(members, report(members))));

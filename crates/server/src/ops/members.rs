@@ -31,7 +31,7 @@ pub async fn absorb_members(
             if last.is_some_and(|last| members.is_overtaken(last)) {
                 return Err(overtaken("members of ensembles", node));
             }
-            Ok((absorb(last, members.clone(), now), ()))
+            Ok((absorb(fleet, last, members.clone(), now), ()))
         })
         .await
 }

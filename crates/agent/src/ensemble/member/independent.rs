@@ -25,6 +25,11 @@ const CHANGE: Duration = Duration::from_secs(300);
 /// Time that a command has to end after SIGTERM.
 const STOP: Duration = Duration::from_secs(10);
 
+/// That a command is run, before it has ended.
+fn is_to(what: &str) -> String {
+    format!("is to {what}, and it is waited for {}s until that has ended", CHANGE.as_secs())
+}
+
 /// Waits until the member is to leave. Cancel safe.
 async fn leaves(orders: &mut watch::Receiver<Option<MemberOrder>>) {
     let is_over =
@@ -113,7 +118,7 @@ impl MemberTask {
         }
         self.hindered = None;
         for (what, command) in kept.start(&self.directory.path) {
-            self.report(order, self.stopped(), &format!("is about to {what}"), None);
+            self.report(order, self.stopped(), &is_to(&what), None);
             if let Err(error) = self.execute(&what, &command, true).await? {
                 self.hindered = Some(format!("cannot {error}"));
                 break;
@@ -219,7 +224,7 @@ impl MemberTask {
             self.end_executed().await?;
             let (what, command) = kept.stop(&self.directory.path);
             if let Some(order) = self.current().filter(|_| !self.program.is_first()) {
-                self.report(&order, MemberState::Failed, &format!("is about to {what}"), None);
+                self.report(&order, MemberState::Failed, &is_to(&what), None);
             }
             self.execute(&what, &command, false).await??;
             let directory = self.directory.path.clone();

@@ -81,6 +81,9 @@ pub struct ReportedMember {
     /// The OSDs that the store has, by their ids; absent if it was not ordered to read them, or could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub osds: Option<BTreeMap<String, StoreOsd>>,
+    /// Number of the later member that its node has had, if it was ordered an earlier one; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub later: Option<u64>,
 }
 
 /// The members that a store has, as one of them read them.
@@ -142,6 +145,7 @@ impl From<&core::MemberReport> for ReportedMember {
                 .osds
                 .as_ref()
                 .map(|osds| map_from(osds.iter().map(|(id, osd)| (id.clone(), osd.into())))),
+            later: from.later.map(MemberNumber::get),
         }
     }
 }
@@ -188,6 +192,7 @@ impl TryFrom<ReportedMember> for core::KnownMember {
             snapshot: from.snapshot.map(Into::into),
             restarted: from.restarted_ms.map(Timestamp::from_millis),
             osds: from.osds.map(|osds| map_from(osds.into_iter().map(|(id, osd)| (id, osd.into())))),
+            later: from.later.map(MemberNumber::new),
         };
         Ok(Self { report, since: Timestamp::from_millis(from.since_ms) })
     }

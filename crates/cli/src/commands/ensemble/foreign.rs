@@ -26,14 +26,18 @@ pub(super) async fn remove(
         let status = client.ensemble(namespace, name).await?.status;
         let known = status.as_ref().and_then(|status| status.foreign.iter().find(|of| of.id == *id));
         let what = known.map(|of| format!(" ({} at {})", of.name, of.peer_url)).unwrap_or_default();
-        let left = status.as_ref().map(left).unwrap_or_default();
+        // The server says what there is of one that it does not know.
+        let left = known.and_then(|_| status.as_ref().map(left)).unwrap_or_default();
+        let is_known = known.is_some();
         confirm(
             &format!(
                 "member {id}{what} is removed from the store, after another one leads; {left}; {LEFT}\nremove foreign member {id} of ensemble {name}?"
             ),
             consent,
         )?;
-        context.show.note(&left);
+        if is_known {
+            context.show.note(&left);
+        }
     }
     client.remove_foreign_member(namespace, name, &request).await?;
     let what = if request.withdraw { "stays" } else { "is to be removed" };

@@ -20,7 +20,7 @@ use super::candidates::{candidates, with_snapshot, without_refusing};
 use super::osds::OsdsSight;
 use super::replace;
 use super::verdict::nodes;
-use super::{EnsembleSight, foreign};
+use super::{EnsembleSight, foreign, overtaken};
 use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::independent::IndependentSpec;
 use crate::decide::placement::quorum::{
@@ -93,6 +93,10 @@ pub fn plan(
     if let Some(stop) = stop {
         let waiting = format!("{}: no member is changed", stop.line());
         return EnsemblePlan { wanted, steps: Vec::new(), waiting: Some(waiting), refusals };
+    }
+    if let Some(later) = overtaken::overtaken(fleet, of) {
+        let waiting = Some(overtaken::line(later, of));
+        return EnsemblePlan { wanted, steps: Vec::new(), waiting, refusals };
     }
     let taken = foreign::taken(fleet, of).as_ref().map(foreign::taken_line);
     let unfounded = founded_on(of).and_then(|source| waits::unfounded(source, &places, !voters.is_empty()));
@@ -305,7 +309,7 @@ fn describe(
     Some(match wait {
         QuorumWait::Joining(_) | QuorumWait::Leaving(_) => return None,
         QuorumWait::QuorumLost { working, voters, silent } => {
-            waits::quorum_lost(members?, (*working, *voters), silent)
+            waits::quorum_lost(members?, (*working, *voters), silent, of)
         }
         QuorumWait::Silent { member, until: _ } if !has_room => unreplaced(&named(*member), of.matching),
         QuorumWait::Silent { member, until } => replaced(&named(*member), *until, of),

@@ -4,13 +4,17 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use crate::records::ensemble_members::MemberPhase;
+use crate::records::ensemble_requests::RestartRequest;
 use crate::records::event::EventDraft;
 use crate::records::key::{Key, Record};
 use crate::records::member::{KnownMember, MemberReport, MemberState, NodeMembers};
-use crate::records::osd::OsdReport;
+use crate::records::osd::{OsdPhase, OsdReport};
 use crate::verdict::{Changeset, Write};
+use crate::words::counter::MemberNumber;
 use crate::words::name::EnsembleName;
 use crate::words::time::Timestamp;
+use crate::world::fleet::Fleet;
 
 /// What is said of a member that its agent does not report any more.
 const NOT_REPORTED: &str = "its agent does not report it any more";
@@ -20,7 +24,12 @@ const NOT_REPORTED_OSD: &str = "is not reported by its agent any more";
 
 /// The changes to write for a report of a node's members; `None` if it says nothing new. The caller refuses what was overtaken.
 #[must_use]
-pub fn absorb(last: Option<&NodeMembers>, mut new: NodeMembers, now: Timestamp) -> Option<Changeset> {
+pub fn absorb(
+    fleet: &Fleet,
+    last: Option<&NodeMembers>,
+    mut new: NodeMembers,
+    now: Timestamp,
+) -> Option<Changeset> {
     for (name, member) in &mut new.members {
         let before = last.and_then(|last| last.members.get(name));
         member.since =
@@ -48,7 +57,7 @@ pub fn absorb(last: Option<&NodeMembers>, mut new: NodeMembers, now: Timestamp) 
     if is_same && !is_behind_a_gap {
         return None;
     }
-    let events = events(last, &new);
+    let events = events(fleet, last, &new);
     let write = match new.is_empty() {
         true => Write::delete(Key::NodeMembers(new.node)),
         false => Write::put(Record::NodeMembers(new)),
@@ -86,17 +95,62 @@ fn is_same_state(before: &KnownMember, now: &KnownMember) -> bool {
     of(before) == of(now)
 }
 
+/// What a member is ordered to do that makes it stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stops {
+    /// Nothing.
+    Never,
+    /// It is being restarted.
+    Restarts,
+    /// It leaves, or was removed.
+    Leaves,
+}
+
+impl Stops {
+    fn of(fleet: &Fleet, name: &EnsembleName, number: MemberNumber) -> Self {
+        let Some(members) = fleet.ensemble_members.get(name).map(|kept| &kept.value) else {
+            return Self::Leaves;
+        };
+        let is_restarted = |request: &RestartRequest| request.under_way == Some(number);
+        match members.members.get(&number).map(|member| &member.phase) {
+            None | Some(MemberPhase::Leaving(_) | MemberPhase::Removed(_)) => Self::Leaves,
+            Some(_) if members.requests.restart.as_ref().is_some_and(is_restarted) => Self::Restarts,
+            Some(_) => Self::Never,
+        }
+    }
+
+    fn of_osd(fleet: &Fleet, name: &EnsembleName, number: MemberNumber) -> Self {
+        let Some(members) = fleet.ensemble_members.get(name).map(|kept| &kept.value) else {
+            return Self::Leaves;
+        };
+        let is_restarted = |request: &RestartRequest| request.osd_under_way == Some(number);
+        match members.osds.osds.get(&number).map(|osd| osd.phase) {
+            None | Some(OsdPhase::Removed) => Self::Leaves,
+            Some(_) if members.requests.restart.as_ref().is_some_and(is_restarted) => Self::Restarts,
+            Some(_) => Self::Never,
+        }
+    }
+
+    /// Whether a change of its state is a failure, and not what was ordered: one that is being restarted is told of if it does not start again.
+    fn fails(self, before: MemberState, now: MemberState) -> bool {
+        match (before, now) {
+            (MemberState::Working, MemberState::Failed | MemberState::Starting) => self == Self::Never,
+            (MemberState::Starting, MemberState::Failed) => self == Self::Restarts,
+            _ => false,
+        }
+    }
+}
+
 /// That members that served do not any more, or do again.
-fn events(last: Option<&NodeMembers>, new: &NodeMembers) -> Vec<EventDraft> {
+fn events(fleet: &Fleet, last: Option<&NodeMembers>, new: &NodeMembers) -> Vec<EventDraft> {
     let told = |(name, member): (&EnsembleName, &KnownMember)| {
         let before = &last?.members.get(name)?.report;
         let report = &member.report;
         let is_same = before.number == report.number && before.identity == report.identity;
+        let stops = Stops::of(fleet, name, report.number);
         let (kind, cause) = match (before.state, report.state) {
             _ if !is_same => return None,
-            (MemberState::Working, MemberState::Failed | MemberState::Starting) => {
-                ("ensemble.member_failed", report.reason.clone())
-            }
+            (before, now) if stops.fails(before, now) => ("ensemble.member_failed", report.reason.clone()),
             (MemberState::Failed | MemberState::Starting, MemberState::Working) => {
                 ("ensemble.member_working", String::new())
             }
@@ -115,19 +169,20 @@ fn events(last: Option<&NodeMembers>, new: &NodeMembers) -> Vec<EventDraft> {
             ),
         })
     };
-    let of_osds = last.into_iter().flat_map(|last| osd_events(last, new));
+    let of_osds = last.into_iter().flat_map(|last| osd_events(fleet, last, new));
     new.members.iter().filter_map(told).chain(of_osds).collect()
 }
 
 /// The same of OSDs.
-fn osd_events(last: &NodeMembers, new: &NodeMembers) -> Vec<EventDraft> {
+fn osd_events(fleet: &Fleet, last: &NodeMembers, new: &NodeMembers) -> Vec<EventDraft> {
     let mut events = Vec::new();
     for (name, osds) in &new.osds {
         for (number, osd) in osds {
             let before = last.osds.get(name).and_then(|osds| osds.get(number));
             let Some(before) = before.filter(|before| before.identity == osd.identity) else { continue };
+            let stops = Stops::of_osd(fleet, name, *number);
             let kind = match (before.state, osd.state) {
-                (MemberState::Working, MemberState::Failed | MemberState::Starting) => "ensemble.osd_failed",
+                (before, now) if stops.fails(before, now) => "ensemble.osd_failed",
                 (MemberState::Failed | MemberState::Starting, MemberState::Working) => "ensemble.osd_working",
                 _ => continue,
             };
@@ -142,4 +197,21 @@ fn osd_events(last: &NodeMembers, new: &NodeMembers) -> Vec<EventDraft> {
         }
     }
     events
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stops_as_it_was_ordered_has_not_failed() {
+        use MemberState::{Failed, Starting, Working};
+        let fails = |stops: Stops| {
+            let changes = [(Working, Failed), (Working, Starting), (Starting, Failed), (Starting, Working)];
+            changes.map(|(before, now)| stops.fails(before, now))
+        };
+        assert_eq!(fails(Stops::Never), [true, true, false, false]);
+        assert_eq!(fails(Stops::Leaves), [false; 4]);
+        assert_eq!(fails(Stops::Restarts), [false, false, true, false], "one that does not start again has");
+    }
 }

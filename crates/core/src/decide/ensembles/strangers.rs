@@ -2,10 +2,11 @@
 
 use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::plan::working;
+use crate::records::ensemble::EnsembleMode;
 use crate::records::ensemble_members::EnsembleMembers;
 use crate::records::member::Membership;
 use crate::records::probes::StoreMember;
@@ -32,12 +33,17 @@ pub fn strangers<'a>(fleet: &'a Fleet, members: &'a EnsembleMembers) -> BTreeMap
 
 /// Each of them with what to do about it, line by line.
 #[must_use]
-pub fn lines(fleet: &Fleet, members: &EnsembleMembers) -> Vec<String> {
+pub fn lines(fleet: &Fleet, members: &EnsembleMembers, mode: EnsembleMode) -> Vec<String> {
     let remove = if members.service.is_etcd() { "etcdctl member remove" } else { "ceph mon remove" };
     let line = |(id, entry): (&str, &StoreMember)| {
+        let next = match mode {
+            EnsembleMode::Managed => format!("no member is added while it has; remove it: {remove} {id}"),
+            EnsembleMode::Unmanaged => {
+                "the ensemble is not deleted while it has, and its own members work".to_string()
+            }
+        };
         format!(
-            "the store has a member that is not of the ensemble, and that somebody else added: {}; no member is added while it has; \
-             remove it: {remove} {id}",
+            "the store has a member that is not of the ensemble, and that somebody else added: {}; {next}",
             named(id, entry)
         )
     };

@@ -6,6 +6,7 @@ use alloc::vec;
 use super::candidates::candidates;
 use super::osds;
 use super::osds::OsdsSight;
+use super::overtaken::overtaken;
 use super::passwords;
 use super::{EnsembleSight, EnsembleStep, MemberNode, foreign};
 use crate::records::ensemble::Ensemble;
@@ -62,6 +63,7 @@ fn managed(
         return Verdict::default();
     }
     let nodes = nodes(fleet, &members);
+    let is_stopped = is_stopped || overtaken(fleet, &members).is_some();
     let sight = EnsembleSight {
         ensemble,
         members: &members,

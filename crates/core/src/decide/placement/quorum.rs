@@ -323,10 +323,17 @@ fn replace(
         if is_known(member) { RemovalReason::Dead } else { RemovalReason::Decommissioned }
     };
     let other = match spec.replaces {
-        ReplaceOrder::JoinFirst => next_node(&spec.name, places, &placed(members)),
+        ReplaceOrder::JoinFirst => {
+            let mut places = places.clone();
+            let gone = silent.iter().filter(|(until, _)| now >= *until).filter_map(|(_, of)| members.get(of));
+            for voter in gone {
+                places.entry(voter.node.clone()).or_default().is_drained = true;
+            }
+            next_node(&spec.name, &places, &placed(members)).cloned()
+        }
         ReplaceOrder::RemoveFirst => None,
     };
-    let step = silent.into_iter().find_map(|(until, member)| match other {
+    let step = silent.into_iter().find_map(|(until, member)| match &other {
         _ if now < until => Some(QuorumStep::Wait(QuorumWait::Silent { member, until })),
         Some(node) => Some(QuorumStep::Add(node.clone())),
         None => has_room(member).then_some(QuorumStep::Remove(member, reason(member))),

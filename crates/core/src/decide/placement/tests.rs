@@ -43,6 +43,18 @@ fn members_are_spread_over_domains_and_stay_off_nodes_that_may_have_none() {
 }
 
 #[test]
+fn the_one_that_takes_the_place_of_a_member_that_is_to_leave_may_have_its_domain() {
+    for ensemble in ["db", "store", "cache", "web"] {
+        let mut places =
+            places(&[("n-1", "a"), ("n-2", "b"), ("n-3", "c"), ("n-4", "a"), ("n-5", "b"), ("n-6", "c")]);
+        let names: Vec<NodeName> = places.keys().take(3).cloned().collect();
+        let placed: Placed<'_> = (1..).map(MemberNumber::new).zip(&names).collect();
+        places.get_mut(&names[1]).unwrap().is_drained = true;
+        assert_eq!(next_node(ensemble, &places, &placed).unwrap().as_str(), "n-5", "{ensemble}");
+    }
+}
+
+#[test]
 fn ensembles_do_not_prefer_the_same_node() {
     let places = places(&[("n-1", "a"), ("n-2", "a"), ("n-3", "a"), ("n-4", "a")]);
     let first = |number: u32| next_node(&std::format!("db-{number}"), &places, &Placed::new()).cloned();

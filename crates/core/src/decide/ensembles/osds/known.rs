@@ -39,10 +39,11 @@ impl KnownOsd<'_> {
         if self.unreachable_since.is_some() {
             return stored.filter(|is_up| !is_up);
         }
-        let ends = |report: &OsdReport| matches!(report.state, MemberState::Failed | MemberState::Refused);
-        match self.report {
-            Some(report) if ends(report) => stored.map(|_| false),
-            Some(_) | None => stored,
+        match self.report.map(|report| report.state) {
+            Some(MemberState::Failed | MemberState::Refused) => stored.map(|_| false),
+            // While nobody reads the store, such as just after a monitor was lost, its node knows.
+            Some(MemberState::Working) => stored.or(Some(true)),
+            Some(MemberState::Prepared | MemberState::Starting | MemberState::Left) | None => stored,
         }
     }
 }

@@ -49,6 +49,10 @@ fn an_osd_is_believed_by_what_is_known_now_and_silence_is_no_failure() {
     let failed = failing(site.fleet(), &members);
     assert!(failed.len() == 1 && failed[0].part == EnsemblePart::Osd(MemberNumber::new(2)), "{failed:?}");
     assert_eq!((counts(site.fleet(), &members).osds, counts(site.fleet(), &members).working_osds), (4, 3));
+    // The monitor that read the store is lost.
+    let mut lost = members.clone();
+    lost.osds.reader = None;
+    assert_eq!(counts(site.fleet(), &lost).working_osds, 3, "their nodes know");
     // What the store said of one before nobody heard of its node is old.
     site.broken.clear();
     site.report(2, &members);

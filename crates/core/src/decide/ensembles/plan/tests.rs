@@ -1,3 +1,4 @@
+mod overtaken;
 mod working;
 
 use std::collections::BTreeMap;
@@ -275,6 +276,13 @@ fn silent_members_are_waited_for() {
     );
     site.presence(3, PresenceState::Unreachable);
     let waiting = site.plan(&ensemble).waiting.unwrap();
+    assert_eq!(
+        waiting,
+        "0 of 3 members that vote work, for 0s now: they may be electing a leader, and nothing is changed meanwhile"
+    );
+    let fleet = site.world.fleets.get(&site.namespace).unwrap();
+    let later = Timestamp::from_millis(NOW.as_millis() + 10_000);
+    let waiting = plan(fleet, &ensemble, None, (later, Timestamp::EPOCH)).waiting.unwrap();
     assert!(
         waiting.starts_with(
             "quorum is lost: 0 of 3 members that vote work, and members 1 on db-1 and 2 on db-2 and 3 on db-3 do not"

@@ -9,12 +9,13 @@ use crate::decide::ensembles::EnsembleSight;
 use crate::decide::ensembles::foreign::{hindering, others};
 use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::primary::{PrimaryWait, QUIET};
+use crate::decide::placement::quorum::VoterState;
 use crate::records::ensemble::MIN_FAILOVER_AFTER;
 use crate::records::ensemble_adoption::named as named_foreign;
 use crate::records::ensemble_members::EnsembleMembers;
 use crate::records::ensemble_restore::RestoreSource;
 use crate::words::counter::MemberNumber;
-use crate::words::time::Timestamp;
+use crate::words::time::{Span, Timestamp};
 
 /// What a wait is told with.
 pub(super) struct Circumstances {
@@ -24,6 +25,8 @@ pub(super) struct Circumstances {
     pub(super) dead: Vec<MemberNumber>,
     /// When the time is over of one that did not work already when the server that leads was started.
     pub(super) until_anew: Timestamp,
+    /// Since when so many members that vote do not work.
+    pub(super) silent_since: Option<Timestamp>,
     /// What is the time.
     pub(super) now: Timestamp,
 }
@@ -32,7 +35,14 @@ impl Circumstances {
     pub(super) fn new(sight: &EnsembleSight<'_>, places: &CandidateNodes, dead: Vec<MemberNumber>) -> Self {
         let until_anew = sight.listening_since.plus(sight.ensemble.failover_after);
         let matching = places.values().filter(|place| place.matches).count();
-        Self { matching, dead, until_anew, now: sight.now }
+        let voters = sight.voters(sight.members);
+        let silent = voters.values().filter_map(|voter| match voter.state {
+            VoterState::Silent { since } => Some(since),
+            VoterState::Joining { .. } | VoterState::Refused | VoterState::Working | VoterState::Leaving => {
+                None
+            }
+        });
+        Self { matching, dead, until_anew, silent_since: silent.max(), now: sight.now }
     }
 
     /// The members that are dead, with their nodes.
@@ -150,12 +160,16 @@ fn silent_others(members: &EnsembleMembers) -> impl Iterator<Item = String> {
     silent.map(|(id, member)| format!("{id} at {}, which is not of the ensemble,", member.peer_url))
 }
 
+/// Time in which members that do not answer may be electing a leader.
+const ELECTION: Span = Span::from_secs(10);
+
 /// That fewer than a quorum of those that vote work, as far as is heard. One that works says by that that the store has a quorum, whatever became of
 /// the agents of the others.
 pub(super) fn quorum_lost(
     members: &EnsembleMembers,
     (working, voters): (usize, usize),
     silent: &[MemberNumber],
+    of: &Circumstances,
 ) -> String {
     let own = silent.iter().map(|member| named(members, *member));
     let silent: Vec<String> = own.chain(silent_others(members)).collect();
@@ -165,6 +179,13 @@ pub(super) fn quorum_lost(
         return format!(
             "{noun} {silent} {verb} not work, or contact is lost, so that {working} of {voters} members that vote are known to work: nothing is changed \
              until more are; the store has a quorum, as a member says that works: start the others, or their agents"
+        );
+    }
+    let lasts = of.silent_since.map_or(ELECTION, |since| of.now.since(since));
+    if lasts < ELECTION {
+        return format!(
+            "{working} of {voters} members that vote work, for {} now: they may be electing a leader, and nothing is changed meanwhile",
+            lasts.brief()
         );
     }
     format!(

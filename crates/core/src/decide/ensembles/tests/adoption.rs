@@ -7,7 +7,7 @@ use super::model::{Act, Installation};
 use super::{acts, is_taken};
 use crate::decide::ensembles::EnsembleStep;
 use crate::decide::placement::quorum::{QuorumStep, QuorumWait};
-use crate::records::ensemble::EnsembleSize;
+use crate::records::ensemble::{EnsembleMode, EnsembleSize};
 use crate::records::ensemble_members::MemberPhase;
 
 /// Members of the ensemble that vote, as it is recorded.
@@ -37,6 +37,20 @@ fn a_store_that_is_there_is_joined_by_one_after_the_other_and_never_founded_agai
     }
     assert_eq!((installation.store.working(), installation.store.voters()), (3, 3));
     assert_eq!(installation.decide().members, installation.members);
+}
+
+/// Who gives the store back adds members of his own: an ensemble that did not know them could be deleted, and take the quorum away.
+#[test]
+fn who_is_in_the_store_is_known_also_while_the_ensemble_is_not_managed() {
+    let mut installation = Installation::adopting(3, 1, EnsembleSize::Number(1));
+    installation.settle();
+    installation.ensemble.mode = EnsembleMode::Unmanaged;
+    installation.foreign(ForeignAct::AddByHand, 0);
+    installation.pass(20);
+    let known: Vec<_> =
+        installation.members.adoption.iter().flat_map(|of| of.foreign.keys().cloned()).collect();
+    assert_eq!(known, installation.foreign_ids());
+    assert_eq!(known.len(), 2);
 }
 
 #[test]

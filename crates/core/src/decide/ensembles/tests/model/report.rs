@@ -60,6 +60,7 @@ impl Installation {
                 snapshot: host.snapshot.clone(),
                 restarted: host.restarted,
                 osds: None,
+                later: None,
             };
             let host = self.hosts.get_mut(&name).unwrap();
             let before = host.known.take();
