@@ -45,12 +45,12 @@ impl ListReader {
         let leadership = self.context.leadership.clone();
         while leadership.is_in(self.term) && !stop.is_cancelled() {
             let Some(discovery) = self.discovery(&worlds.borrow_and_update()) else { return };
-            let next = self.context.transactor.now().plus(discovery.interval);
             let read = tokio::select! {
                 read = source::read(&self.context.settings, &self.namespace, &discovery.source) => read,
                 // What was read so far is not needed.
                 () = stop.cancelled() => return,
             };
+            let next = self.context.transactor.now().plus(discovery.interval);
             if let Err(reason) = &read {
                 tracing::debug!(namespace = %self.namespace, cluster = %self.name, reason, "cannot read the list of members");
             }
@@ -65,7 +65,7 @@ impl ListReader {
         world.fleets.get(&self.namespace)?.clusters.get(&self.name)?.value.discovery.clone()
     }
 
-    /// Waits until the list is to be read again, or another one is named.
+    /// Waits until the list is to be read again, or another one is named. Whoever stops to lead stops its tasks.
     async fn wait(
         &self,
         worlds: &mut watch::Receiver<Arc<World>>,
@@ -73,13 +73,11 @@ impl ListReader {
         next: Timestamp,
         stop: &CancellationToken,
     ) {
-        let mut leadership = self.context.leadership.clone();
         let another = worlds.wait_for(|world| self.discovery(world).as_ref() != Some(discovery));
         // All arms only wait.
         tokio::select! {
             () = stop.cancelled() => {}
             _ = another => {}
-            () = leadership.changed() => {}
             () = sleep_until(self.context.transactor.clock(), Some(next)) => {}
         }
     }

@@ -1,6 +1,7 @@
 //! Members of clusters that are listed outside: in a file, over HTTP, and what a list leads to.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -238,4 +239,37 @@ async fn a_list_that_may_not_be_read_is_refused_and_so_is_who_may_not_accept() {
     let (code, said) = problem(installation.admin().set_cluster("default", "db", &of_file("db.json")).await);
     assert_eq!(code, Code::Refused);
     assert!(said.contains("names no directory"), "{said}");
+}
+
+#[tokio::test]
+async fn a_list_is_read_at_its_interval_whether_it_is_the_same_or_cannot_be_read() {
+    let (installation, _directory) = with_lists(&["db-1"]).await;
+    let admin = installation.admin();
+    let socket = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/db", socket.local_addr().unwrap());
+    let (reads, tasks) = (Arc::new(AtomicU64::new(0)), Tasks::new());
+    let counted = Arc::clone(&reads);
+    let router = axum::Router::new().fallback(async move || match counted.fetch_add(1, Ordering::Relaxed) {
+        0 => (StatusCode::OK, r#"[{"targets": ["db-1:80"]}]"#),
+        _ => (StatusCode::SERVICE_UNAVAILABLE, ""),
+    });
+    tasks.spawn("endpoint", async move { axum::serve(socket, router).await.unwrap() });
+    for (interval, expected) in [("1h", 1), ("2h", 2)] {
+        let discovery = DiscoverySpec {
+            url: Some(url.clone()),
+            interval: Some(interval.to_owned()),
+            ..DiscoverySpec::default()
+        };
+        let spec = ClusterSpec { leaders: Some(0), discovery: Some(discovery), ..ClusterSpec::default() };
+        admin.set_cluster("default", "db", &spec).await.unwrap();
+        until(&admin, interval, |cluster, of| {
+            cluster.members == 1 && of.failure.is_some() == (expected == 2)
+        })
+        .await;
+        // Nothing of what happens meanwhile has it read again.
+        for node in 0..5 {
+            installation.node(&format!("web-{expected}-{node}")).await;
+        }
+        assert_eq!(reads.load(Ordering::Relaxed), expected);
+    }
 }
