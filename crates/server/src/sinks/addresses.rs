@@ -12,12 +12,17 @@ use bellwether_core::words::address_range::AddressRange;
 use hyper_util::client::legacy::connect::dns::Name;
 use tower::Service;
 
-/// Where clouds answer every program on the machine with the machine's own credentials, besides the link-local addresses.
-const METADATA: [IpAddr; 3] = [
+/// Where clouds answer every program on the machine with the machine's own credentials and settings, besides the link-local addresses.
+const METADATA: [IpAddr; 4] = [
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+    IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
     IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
-    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+    IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
 ];
+
+/// Addresses that are of no machine, but in examples.
+const OF_NO_MACHINE: [IpAddr; 2] =
+    [IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1))];
 
 /// Which addresses may be called: all that are not special, and those that the configuration allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +78,7 @@ fn special(address: IpAddr) -> Option<&'static str> {
         IpAddr::V6(v6) => v6.is_unspecified(),
     };
     match of {
-        _ if METADATA.contains(&address) => Some("it is one of metadata of a cloud"),
+        _ if is_metadata(address) => Some("it is one of metadata of a cloud"),
         (true, _, _) => Some("it is the machine of the server itself"),
         (_, true, _) => Some("it is link-local, as those of metadata of clouds are"),
         (_, _, true) => Some("it is of many machines"),
@@ -83,8 +88,29 @@ fn special(address: IpAddr) -> Option<&'static str> {
     }
 }
 
-/// Whether it is an address of this machine: what is sent to one comes from it. Nothing is sent to find out.
+/// Whether a cloud answers there; one of them has a whole range for that.
+fn is_metadata(address: IpAddr) -> bool {
+    let is_in_range = match address {
+        IpAddr::V4(_) => false,
+        IpAddr::V6(v6) => matches!(v6.segments(), [0xfd00, 0xec2, ..]),
+    };
+    is_in_range || METADATA.contains(&address)
+}
+
+/// Whether it is an address of this machine. Nothing is sent to find out.
 fn is_own(address: IpAddr) -> bool {
+    // Where a socket can be bound to any address, as beside a floating one, that says nothing.
+    let says_nothing =
+        OF_NO_MACHINE.into_iter().any(|other| other.is_ipv4() == address.is_ipv4() && can_be_bound(other));
+    is_its_own_source(address) || (!says_nothing && can_be_bound(address))
+}
+
+fn can_be_bound(address: IpAddr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
+}
+
+/// Whether what is sent to an address comes from it.
+fn is_its_own_source(address: IpAddr) -> bool {
     let any =
         if address.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
     let from = UdpSocket::bind((any, 0)).and_then(|socket| {
@@ -168,6 +194,10 @@ mod tests {
             "fe80::1",
             "ff02::1",
             "fd00:ec2::254",
+            "fd00:ec2::23",
+            "fd20:ce::254",
+            "168.63.129.16",
+            "::ffff:168.63.129.16",
             "::ffff:127.0.0.1",
             "::127.0.0.1",
             "64:ff9b::169.254.169.254",
@@ -175,8 +205,15 @@ mod tests {
         ] {
             assert!(rules.refusal(refused.parse().unwrap()).is_some(), "{refused}");
         }
-        let others =
-            ["10.255.254.253", "192.168.254.253", "172.31.254.253", "8.8.8.8", "fd12:3456::1", "2001:db8::1"];
+        let others = [
+            "10.255.254.253",
+            "192.168.254.253",
+            "172.31.254.253",
+            "8.8.8.8",
+            "fd12:3456::1",
+            "2001:db8::1",
+            "fd00:ec3::1",
+        ];
         for permitted in others {
             assert_eq!(rules.refusal(permitted.parse().unwrap()), None, "{permitted}");
         }
@@ -185,6 +222,9 @@ mod tests {
     #[test]
     fn an_address_of_this_machine_is_known_without_a_list() {
         assert!(is_own("127.0.0.1".parse().unwrap()) && !is_own("203.0.113.9".parse().unwrap()));
+        // What is sent to a second address of an interface comes from its first one.
+        let second = "127.0.0.2".parse().unwrap();
+        assert!(is_own(second) && !is_its_own_source(second));
     }
 
     #[test]
