@@ -1,5 +1,5 @@
-//! One request to a webhook: signed, bounded, without following redirects, and to no address that the rules refuse. What it answers is one
-//! line of text and what that says about the event.
+//! One request to a webhook: signed, bounded, without following redirects, and to no address that the rules refuse. What it answers is its
+//! status and what that says about the event.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use super::signature::{SigningKey, signature};
 use crate::outside_call::{HttpClient, USER_AGENT, client, refused_address};
 use crate::tls_client::{self, innermost, place};
 
-/// Largest answer that is read, in bytes: its first line is shown, and the connection is used again once all of it was read.
+/// Largest answer that is read, in bytes: its first line is logged, and the connection is used again once all of it was read.
 const MAX_ANSWER_BYTES: usize = 64 << 10;
 
-/// Most characters of an answer's first line that are shown.
+/// Most characters of an answer's first line that are logged.
 const MAX_LINE: usize = 120;
 
 /// Calls a webhook. It keeps a connection between calls.
@@ -129,12 +129,7 @@ fn judged(
     body: &[u8],
     now: Timestamp,
 ) -> Result<String, FailedAttempt> {
-    let line = String::from_utf8_lossy(body);
-    let line: String = line.lines().next().unwrap_or_default().trim().chars().take(MAX_LINE).collect();
-    let said = match line.is_empty() {
-        true => format!("status {}", status.as_u16()),
-        false => format!("status {}: {line}", status.as_u16()),
-    };
+    let said = format!("status {}", status.as_u16());
     if status.is_success() {
         return Ok(said);
     }
@@ -146,18 +141,26 @@ fn judged(
         }
         _ => FailureKind::Refused,
     };
-    let reason = match headers.get(header::LOCATION).and_then(|location| location.to_str().ok()) {
-        Some(location) if status.is_redirection() => {
-            format!("status {}: redirects are not followed, and it leads to {location}", status.as_u16())
-        }
-        Some(_) | None => said,
+    let reason = match status.is_redirection() {
+        true => format!("{said}: redirects are not followed"),
+        false => said,
     };
+    log_refusal(status, headers, body);
     let asked = headers.get(header::RETRY_AFTER).and_then(|asked| asked.to_str().ok());
     let retry_after = asked.and_then(|asked| match asked.trim().parse() {
         Ok(seconds) => Some(Span::from_secs(seconds)),
         Err(_) => http_date(asked.trim()).map(|at| at.since(now)),
     });
     Err(FailedAttempt { kind, reason, retry_after })
+}
+
+/// What a receiver said is in the log alone: it may be a program that answers whoever reaches it, and the failure is shown to everybody who
+/// may read the sink.
+fn log_refusal(status: StatusCode, headers: &HeaderMap, body: &[u8]) {
+    let line = String::from_utf8_lossy(body);
+    let line: String = line.lines().next().unwrap_or_default().trim().chars().take(MAX_LINE).collect();
+    let location = headers.get(header::LOCATION).and_then(|location| location.to_str().ok());
+    tracing::info!(status = status.as_u16(), line, location, "a receiver did not take an event");
 }
 
 fn failed(kind: FailureKind, reason: String) -> FailedAttempt {

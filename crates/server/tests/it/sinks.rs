@@ -182,7 +182,7 @@ async fn an_event_that_is_refused_is_a_dead_letter_the_rest_goes_on_and_it_can_b
     let events = admin.events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
     let told: Vec<_> = events.iter().filter(|event| event.kind == "sink.dead_lettered").collect();
     assert_eq!(told.len(), 1);
-    assert_eq!(told.first().unwrap().cause, "status 400: as told, after 2 attempts");
+    assert_eq!(told.first().unwrap().cause, "status 400, after 2 attempts");
 
     // What is not recorded yet would be sent again.
     holds("it is recorded", async || sink(&admin).await.status.unwrap().undelivered == 0).await;
@@ -310,7 +310,7 @@ async fn a_test_event_is_sent_at_once_and_special_addresses_are_refused() {
     let disabled = SinkSpec { disabled: true, ..receiver.webhook() };
     admin.set_sink("default", "audit", &disabled).await.unwrap();
     let tested = admin.test_sink("default", "audit").await.unwrap();
-    assert!(tested.delivered && tested.answer == "status 200: thanks", "{tested:?}");
+    assert!(tested.delivered && tested.answer == "status 200", "{tested:?}");
     assert_eq!(receiver.events().first().unwrap().kind, "bellwether.sink.test");
 
     let strict = Installation::new().await;
