@@ -7,13 +7,20 @@ use std::path::{Path, PathBuf};
 use bellwether_api::v1::cloud_event::CloudEvent;
 use bellwether_core::records::sink::SinkFile;
 use bellwether_core::words::name::Namespace;
-use tokio::fs::{self, File, OpenOptions};
+use rustix::fs::OFlags;
+use tokio::fs::{self, DirBuilder, File, OpenOptions};
 use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
 use super::settings::NO_DIRECTORY;
 
 /// How much is read at once while the end of the last whole line is looked for.
 const CHUNK: u64 = 64 << 10;
+
+/// What a directory that is made is for: its owner, and readers of its group.
+const DIRECTORY_MODE: u32 = 0o750;
+
+/// As that of a directory.
+const FILE_MODE: u32 = 0o640;
 
 /// Appends events to a file.
 #[derive(Debug)]
@@ -78,14 +85,17 @@ impl FileAppender {
 
 /// Whether an open file is the one at a path.
 async fn is_at(file: &File, path: &Path) -> bool {
-    let (Ok(own), Ok(there)) = (file.metadata().await, fs::metadata(path).await) else { return false };
+    let (Ok(own), Ok(there)) = (file.metadata().await, fs::symlink_metadata(path).await) else {
+        return false;
+    };
     (own.dev(), own.ino()) == (there.dev(), there.ino())
 }
 
 /// The file for appending, without a line that was not written to its end.
 async fn opened(path: &Path) -> std::io::Result<(File, u64)> {
     if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory).await.map_err(|error| {
+        // Whatever the umask: others could else put links into it.
+        DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(directory).await.map_err(|error| {
             let is_file = [ErrorKind::AlreadyExists, ErrorKind::NotADirectory].contains(&error.kind());
             let what = if is_file { "a part of the path is a file".to_owned() } else { error.to_string() };
             std::io::Error::new(
@@ -94,10 +104,22 @@ async fn opened(path: &Path) -> std::io::Result<(File, u64)> {
             )
         })?;
     }
-    let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o640).open(path).await?;
+    let mut how = OpenOptions::new();
+    how.read(true).append(true).create(true).mode(FILE_MODE).custom_flags(no_follow());
+    let mut file = how.open(path).await.map_err(|error| match error.raw_os_error() {
+        Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => {
+            std::io::Error::new(error.kind(), "it is a symbolic link, which is not followed")
+        }
+        Some(_) | None => error,
+    })?;
     let whole = whole_lines(&mut file).await?;
     file.set_len(whole).await?;
     Ok((file, whole))
+}
+
+/// That a file is not opened by a symbolic link.
+fn no_follow() -> i32 {
+    OFlags::NOFOLLOW.bits().cast_signed()
 }
 
 /// Length of the file up to the end of its last whole line.
@@ -217,6 +239,27 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         file.send(&event(3)).await.unwrap();
         assert_eq!(numbers(&path), [3]);
+    }
+
+    #[tokio::test]
+    async fn others_may_not_write_what_is_made_and_a_link_is_not_followed() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let own = dir.path().join("default");
+        let mut file = appender(dir.path(), 1 << 20, 1);
+        file.send(&event(1)).await.unwrap();
+        for (path, rest) in [("", 0o027), ("a", 0o027), ("a/events.jsonl", 0o137)] {
+            let mode = std::fs::metadata(own.join(path)).unwrap().permissions().mode();
+            assert_eq!(mode & rest, 0, "{path}: {mode:o}");
+        }
+        let (path, other) = (own.join("a/events.jsonl"), dir.path().join("other"));
+        std::fs::rename(&path, &other).unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        for _ in 0..2 {
+            let said = file.send(&event(2)).await.unwrap_err();
+            assert!(said.contains("symbolic link"), "{said}");
+        }
+        assert_eq!(numbers(&other), [1]);
     }
 
     #[tokio::test]
