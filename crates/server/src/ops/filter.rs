@@ -2,6 +2,7 @@
 
 mod find;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bellwether_api::shape::{ShapeError, description};
@@ -92,7 +93,8 @@ pub async fn set(
             event.after = Some(after.text.clone());
             let mut writes = vec![Write::put(Record::Filter(after.clone()))];
             // What it names is written again, so that it cannot be deleted at the same moment.
-            let named = read.saved().into_iter().filter_map(|name| fleet.filters.get(name));
+            let named: BTreeSet<&FilterName> = read.saved().into_iter().collect();
+            let named = named.into_iter().filter_map(|name| fleet.filters.get(name));
             writes.extend(named.map(|kept| Write::put(Record::Filter((*kept.value).clone()))));
             let changeset = Changeset { writes, events: vec![event] };
             let guarded = changeset.guarded_by(within.into_iter().map(Key::Filter));

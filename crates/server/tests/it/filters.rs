@@ -108,6 +108,13 @@ async fn saving_is_compared_with_the_revision_and_the_same_again_changes_nothing
 }
 
 #[tokio::test]
+async fn a_filter_may_name_another_one_twice() {
+    let (_installation, admin) = with_nodes().await;
+    set(&admin, "old", "@web or not @web").await.unwrap();
+    assert_eq!(nodes(&admin, "@old and @old").await.unwrap(), "db-1 web-1 web-2");
+}
+
+#[tokio::test]
 async fn what_cannot_be_used_is_refused_with_its_place_and_changes_nothing() {
     let (_installation, admin) = with_nodes().await;
     let before = admin.filters("default").await.unwrap().items;
