@@ -4,7 +4,7 @@ use bellwether_api::v1::authorities::ChangeAuthorities;
 use bellwether_core::decide::authorities::{
     self as decide, AuthorityProgress, FoundingAuthority, NewAuthority, PhaseRefusal,
 };
-use bellwether_core::records::authorities::{Authorities, AuthorityPhase};
+use bellwether_core::records::authorities::{Authorities, Authority, AuthorityPhase};
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::global::GlobalRecord;
 use bellwether_core::verdict::{Changeset, Write};
@@ -130,21 +130,30 @@ async fn change_to(
     transactor
         .change(&access_namespace()?, actor, |world, _, now| {
             let changed = decide(world, (now, world.epoch))?;
-            let short = |of: Option<&Authorities>| {
-                let active = of.and_then(|of| of.in_phase(AuthorityPhase::Active));
-                active.map(|active| active.fingerprint.chars().take(12).collect::<String>())
-            };
-            let subject = changed.all.last().map_or_else(String::new, |last| last.fingerprint.clone());
-            let subject: String = subject.chars().take(12).collect();
+            let active = |of: &Authorities| of.in_phase(AuthorityPhase::Active).map(short);
+            let ended = present(world).and_then(|before| ended(before, &changed)).map(short);
+            let subject = ended.clone().or_else(|| changed.all.last().map(short)).unwrap_or_default();
             let event = EventDraft {
-                before: short(present(world)),
-                after: short(Some(&changed)),
+                before: ended.or_else(|| present(world).and_then(active)),
+                after: active(&changed),
                 ..event(kind, format!("authority/{subject}"), cause(&reason))
             };
             let writes = vec![Write::put(GlobalRecord::Authorities(changed))];
             Ok::<_, OpError>((Some(Changeset { writes, events: vec![event] }), ()))
         })
         .await
+}
+
+/// The authority that is trusted no more.
+fn ended<'a>(before: &'a Authorities, after: &Authorities) -> Option<&'a Authority> {
+    let is_trusted = |authority: &&Authority| authority.phase != AuthorityPhase::Retired;
+    let mut trusted = before.all.iter().filter(is_trusted);
+    trusted.find(|of| !after.all.iter().filter(is_trusted).any(|known| known.fingerprint == of.fingerprint))
+}
+
+/// How events name an authority.
+fn short(authority: &Authority) -> String {
+    authority.fingerprint.chars().take(12).collect()
 }
 
 fn present(world: &World) -> Option<&Authorities> {

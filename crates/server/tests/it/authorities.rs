@@ -108,7 +108,12 @@ async fn an_authority_follows_another_one_and_a_node_goes_with_it() {
     let renewed = trusting(&installation, &ca, fresh.clone());
     assert!(!poll(&renewed, 2, AT_ONCE).await.unwrap().renew);
     assert!(second.authorities().await.unwrap().not_renewed.is_empty());
+    let named = |at: usize| moved.authorities[at].fingerprint.chars().take(12).collect::<String>();
     second.retire_authority(&nothing()).await.unwrap();
+    let events = second.events("default", Some(0), 1_000, Duration::ZERO).await.unwrap().items;
+    let told = events.iter().find(|event| event.kind == "authority.retired").unwrap();
+    assert_eq!(told.subject, format!("authority/{}", named(0)));
+    assert_eq!((told.before.clone(), told.after.clone()), (Some(named(0)), Some(named(1))));
     let last = bundle(&second, 3).await.certificates;
     assert_eq!(last.matches("BEGIN CERTIFICATE").count(), 1);
     assert_eq!(
