@@ -22,7 +22,7 @@ use crate::timing::start;
 use crate::world;
 
 /// Who the events of a recovery name.
-const RECOVERY: &str = "recovery";
+pub(crate) const RECOVERY: &str = "recovery";
 
 /// A new admin token.
 #[derive(Debug)]

@@ -17,6 +17,7 @@ use bellwether_core::world::World;
 use super::grant::{Grantor, access_namespace, grantable};
 use super::{OpError, admins, event};
 use crate::pki::Pki;
+use crate::recover::RECOVERY;
 use crate::transactor::Transactor;
 use crate::{rights, secret};
 
@@ -78,7 +79,7 @@ pub async fn create(
 
 /// Refuses names of new tokens that are those of other callers, whose names have a slash, or are no name within a path.
 fn refuse_name(name: &str) -> Result<(), ShapeError> {
-    if name == "bellwether" {
+    if name == "bellwether" || name == RECOVERY {
         return Err(ShapeError::at("name", "the name is reserved"));
     }
     if name.contains('/') || matches!(name, "." | "..") {
