@@ -164,5 +164,5 @@ pub(crate) async fn start_run(
 
 pub(super) fn missing(name: &ClusterName) -> Failure {
     Failure::new(Code::NotFound, format!("cannot find cluster {name}"))
-        .hint("list them: bellwether cluster list")
+        .hint(format!("list them: bellwether cluster list; create it: bellwether cluster create {name}"))
 }

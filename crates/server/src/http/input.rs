@@ -116,8 +116,11 @@ impl FromRequestParts<AppState> for NamespacePath {
         let namespaces = app.world().namespaces();
         let seen = namespaces.iter().filter(|known| readable.has_namespace(known));
         let known: Vec<String> = seen.map(ToString::to_string).collect();
-        let hint = format!("known namespaces: {}", known.join(", "));
-        Err(Failure::new(Code::NotFound, format!("cannot find namespace {namespace}")).hint(hint))
+        let unknown = Failure::new(Code::NotFound, format!("cannot find namespace {namespace}"));
+        Err(match known.is_empty() {
+            true => unknown,
+            false => unknown.hint(format!("known namespaces: {}", known.join(", "))),
+        })
     }
 }
 
