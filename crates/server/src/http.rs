@@ -70,6 +70,7 @@ mod stranger_log;
 mod sync;
 mod table;
 mod taken_body;
+mod waited;
 mod why;
 mod why_ensemble;
 mod why_reaction;

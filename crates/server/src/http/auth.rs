@@ -29,6 +29,7 @@ use super::node_certificate::{has_expired, is_of_retired, is_of_trusted, node};
 use super::problem::{FORBIDDEN_HINT, Failure};
 use super::readable::Readable;
 use super::state::AppState;
+use super::waited;
 use crate::metrics::ShownCredential;
 use crate::pki::CertificateIdentity;
 use crate::quotas::QuotaUse;
@@ -115,7 +116,7 @@ pub(crate) fn guard(
             Ok(entered) => entered,
             Err(refused) => return refused,
         };
-        let object = route.object;
+        let (object, waiting) = (route.object, waited::kept(&request));
         if let Identity::Token { rights, .. } = &identity {
             let readable = Readable::of(rights, need, object.0, object.1);
             request.extensions_mut().insert(readable);
@@ -151,6 +152,7 @@ pub(crate) fn guard(
             true => app.traffic.reads.run(run(request)).await.unwrap_or_else(Failure::into_response),
             false => run(request).await,
         };
+        let response = waited::answered(&app, waiting, (need, object), response);
         if let Some(place) = measured {
             place.observe(&app.traffic.metrics.request_seconds);
         }
@@ -286,7 +288,7 @@ fn object(
 }
 
 /// The caller's identity, if it has this access to the object in the path.
-fn admit(
+pub(super) fn admit(
     app: &AppState,
     request: &Request,
     (need, named): (RequiredAccess, Option<NodeName>),
@@ -309,7 +311,7 @@ fn admit(
     }
 }
 
-fn refuse(app: &AppState, request: &Request, denied: Denied) -> Response {
+pub(super) fn refuse(app: &AppState, request: &Request, denied: Denied) -> Response {
     let denied = match (denied, decommissioned(app, request)) {
         (Denied::Unknown, Some(mark)) => {
             let detail = format!("authentication failed: this node was decommissioned {mark}");
