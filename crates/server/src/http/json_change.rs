@@ -2,13 +2,18 @@
 
 use axum::extract::{FromRequest, Request};
 use bellwether_api::media::{JSON_PATCH, MERGE_PATCH};
+use bellwether_api::problem::ConflictingValue;
 use bellwether_api::shape::ShapeError;
-use bellwether_api::v1::profile::ParamsPatch;
+use bellwether_api::v1::profile::{Params, ParamsPatch};
+use bellwether_core::access::{ObjectKind, Right};
+use bellwether_core::words::name::Namespace;
 use http::header;
 use serde::de::DeserializeOwned;
 
+use super::auth::Authenticated;
 use super::input::{JsonBody, body, parse_any};
 use super::problem::Failure;
+use crate::ops::OpError;
 use crate::ops::expectation::member_pointer;
 use crate::ops::json_change::JsonChange;
 
@@ -29,7 +34,78 @@ impl ChangeBody<ParamsPatch> {
             }
             Self::Standard(change) => change.fields(),
         };
-        below.into_iter().map(|field| format!("/params{field}")).collect()
+        below.into_iter().map(in_params).collect()
+    }
+
+    /// The fields of the object that it reads, as JSON pointers.
+    fn read_fields(&self) -> Vec<String> {
+        let below: Vec<String> = match self {
+            Self::Own(patch) => {
+                patch.if_equal.keys().chain(&patch.if_absent).map(|key| member_pointer(key)).collect()
+            }
+            Self::Standard(change) => change.read_fields(),
+        };
+        below.into_iter().map(in_params).collect()
+    }
+}
+
+fn in_params(field: String) -> String {
+    format!("/params{field}")
+}
+
+/// Whose params are changed, and who changes them: a right to change a param is none to read the others.
+pub(crate) struct ParamsAccess<'a> {
+    pub(crate) caller: &'a Authenticated,
+    pub(crate) kind: ObjectKind,
+    pub(crate) name: &'a str,
+    pub(crate) namespace: &'a Namespace,
+}
+
+impl ParamsAccess<'_> {
+    /// Refuses a change of fields that the caller may not change, or that reads those that they may neither read nor change.
+    pub(crate) fn require(&self, change: &ChangeBody<ParamsPatch>) -> Result<(), Failure> {
+        let object = (self.name, self.namespace);
+        self.caller.require_fields(self.update(), &change.fields(), object)?;
+        match self.reading() {
+            Err(denied) if !change.read_fields().iter().all(|field| self.may_change(field)) => Err(denied),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// A refusal of the change, without the value that the caller may not read.
+    pub(crate) fn refusal(&self, error: OpError) -> Failure {
+        match error {
+            OpError::Differs { conflict, hint, .. } if self.reading().is_err() => {
+                let ConflictingValue { pointer, revision, .. } = conflict;
+                let reason = format!(
+                    "change {} {}: {pointer} is not as expected (revision {revision}); nothing was changed",
+                    self.kind.as_str(),
+                    self.name
+                );
+                let conflict = ConflictingValue { pointer, revision, value: None };
+                OpError::Differs { reason, conflict, hint }.into()
+            }
+            error => error.into(),
+        }
+    }
+
+    /// Leaves in the answer what the caller may read or change.
+    pub(crate) fn hide(&self, params: &mut Params) {
+        if self.reading().is_err() {
+            params.retain(|key, _| self.may_change(&in_params(member_pointer(key))));
+        }
+    }
+
+    fn update(&self) -> Right {
+        Right::update(self.kind)
+    }
+
+    fn reading(&self) -> Result<(), Failure> {
+        self.caller.require(Right::get(self.kind), Some(self.name), Some(self.namespace))
+    }
+
+    fn may_change(&self, field: &str) -> bool {
+        self.caller.require_field(self.update(), field, (Some(self.name), Some(self.namespace))).is_ok()
     }
 }
 

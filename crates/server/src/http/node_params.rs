@@ -9,17 +9,18 @@ use bellwether_api::v1::node_params::{
 };
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::profile::{Params, ParamsPatch, ParamsSpec, params};
-use bellwether_core::access::{ObjectKind, Right};
+use bellwether_core::access::ObjectKind;
 use bellwether_core::records::entity::EntityKind;
+use bellwether_core::records::node_params::NodeParams;
 use bellwether_core::records::profile::ProfileRevision;
 use bellwether_core::words::counter::ProfileRevisionNumber;
-use bellwether_core::words::name::{EntityName, NodeName, ProfileName};
+use bellwether_core::words::name::{EntityName, Namespace, NodeName, ProfileName};
 use bellwether_core::words::precedence::{ParamLayers, ParamLevel, levels};
 use bellwether_core::world::fleet::Fleet;
 
 use super::auth::Authenticated;
 use super::input::{AtRevision, JsonAnswer, JsonBody, NamespacePath, Node, QueryParams};
-use super::json_change::ChangeBody;
+use super::json_change::{ChangeBody, ParamsAccess};
 use super::problem::Failure;
 use super::state::AppState;
 use crate::ops::OpError;
@@ -48,8 +49,8 @@ pub(crate) async fn patch(
     query.only(&["reason"])?;
     let (transactor, actor) = (&app.records.transactor, caller.actor());
     let scope = NodeScope { namespace: &namespace, node: &node, actor: &actor };
-    let right = Right::update_field(ObjectKind::Node, "/params");
-    caller.require_fields(right, &change.fields(), (node.as_str(), &namespace))?;
+    let access = access(&caller, &namespace, &node);
+    access.require(&change)?;
     let why: Option<String> = query.get("reason")?;
     let changed = match (&change, why) {
         (ChangeBody::Own(_), Some(_)) => {
@@ -57,14 +58,14 @@ pub(crate) async fn patch(
         }
         (ChangeBody::Own(patch), None) => {
             let change = ParamsChange::Patch(patch);
-            node_params::change(transactor, scope, only_at, change, &patch.reason).await?
+            node_params::change(transactor, scope, only_at, change, &patch.reason).await
         }
         (ChangeBody::Standard(change), why) => {
             let change = ParamsChange::Standard(change);
-            node_params::change(transactor, scope, only_at, change, &why.unwrap_or_default()).await?
+            node_params::change(transactor, scope, only_at, change, &why.unwrap_or_default()).await
         }
     };
-    Ok(JsonAnswer(Shape::try_from(&changed)?))
+    shown(&access, changed)
 }
 
 pub(crate) async fn put(
@@ -77,8 +78,8 @@ pub(crate) async fn put(
     let actor = caller.actor();
     let scope = NodeScope { namespace: &namespace, node: &node, actor: &actor };
     let change = ParamsChange::All(&spec);
-    let changed = node_params::change(&app.records.transactor, scope, only_at, change, &spec.reason).await?;
-    Ok(JsonAnswer(Shape::try_from(&changed)?))
+    let changed = node_params::change(&app.records.transactor, scope, only_at, change, &spec.reason).await;
+    shown(&access(&caller, &namespace, &node), changed)
 }
 
 pub(crate) async fn put_profiles(
@@ -90,8 +91,22 @@ pub(crate) async fn put_profiles(
 ) -> Result<JsonAnswer<Shape>, Failure> {
     let actor = caller.actor();
     let scope = NodeScope { namespace: &namespace, node: &node, actor: &actor };
-    let changed = node_params::read_profiles(&app.records.transactor, scope, only_at, &spec).await?;
-    Ok(JsonAnswer(Shape::try_from(&changed)?))
+    let changed = node_params::read_profiles(&app.records.transactor, scope, only_at, &spec).await;
+    shown(&access(&caller, &namespace, &node), changed)
+}
+
+fn access<'a>(caller: &'a Authenticated, namespace: &'a Namespace, node: &'a NodeName) -> ParamsAccess<'a> {
+    ParamsAccess { caller, kind: ObjectKind::Node, name: node.as_str(), namespace }
+}
+
+/// The answer to a change, for who made it.
+fn shown(
+    access: &ParamsAccess<'_>,
+    changed: Result<NodeParams, OpError>,
+) -> Result<JsonAnswer<Shape>, Failure> {
+    let mut answer = Shape::try_from(&changed.map_err(|error| access.refusal(error))?)?;
+    access.hide(&mut answer.params);
+    Ok(JsonAnswer(answer))
 }
 
 /// Every param of the node, or the one that is asked for, with all levels; with `entity`, as its files have them.

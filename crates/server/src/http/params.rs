@@ -41,8 +41,8 @@ pub(crate) async fn put(
     (NamespacePath(namespace), DeclaredParam(key)): (NamespacePath, DeclaredParam),
     JsonBody(spec): JsonBody<ParamSpec>,
 ) -> Result<SetResponse<Param>, Failure> {
-    let by = (&namespace, &caller.actor());
-    let (value, is_new) = ops::param::declare(&app.records.transactor, by, &key, &spec).await?;
+    let (value, is_new) =
+        ops::param::declare(&app.records.transactor, (&namespace, &caller.0), &key, &spec).await?;
     Ok(SetResponse { is_new, value })
 }
 

@@ -8,15 +8,15 @@ use bellwether_api::v1::page::Page;
 use bellwether_api::v1::profile::{
     ParamsPatch, ParamsSpec, Profile as Head, ProfileLive, ProfileRevision as Shape,
 };
-use bellwether_core::access::{Identity, ObjectKind, Right};
+use bellwether_core::access::{Identity, ObjectKind};
 use bellwether_core::records::profile::ProfileRevision;
 use bellwether_core::words::counter::ProfileRevisionNumber;
-use bellwether_core::words::name::{NodeName, ProfileName};
+use bellwether_core::words::name::{Namespace, NodeName, ProfileName};
 use bellwether_core::world::fleet::Fleet;
 
 use super::auth::Authenticated;
 use super::input::{AtRevision, JsonAnswer, JsonBody, NamespacePath, Number, Profile, QueryParams};
-use super::json_change::ChangeBody;
+use super::json_change::{ChangeBody, ParamsAccess};
 use super::list::{ListAnswer, ListQuery};
 use super::problem::Failure;
 use super::routes::Empty;
@@ -103,22 +103,24 @@ pub(crate) async fn patch(
     query.only(&["reason"])?;
     let (transactor, actor) = (&app.records.transactor, caller.actor());
     let scope = ProfileScope { namespace: &namespace, profile: &name, actor: &actor, only_at };
-    let right = Right::update_field(ObjectKind::Profile, "/params");
-    caller.require_fields(right, &change.fields(), (name.as_str(), &namespace))?;
+    let access = access(&caller, &namespace, &name);
+    access.require(&change)?;
     let why: Option<String> = query.get("reason")?;
-    let revision = match (change, why) {
+    let changed = match (change, why) {
         (ChangeBody::Own(_), Some(_)) => {
             return Err(ShapeError::at("reason", "write it into the body, which has a field for it").into());
         }
         (ChangeBody::Own(patch), None) => {
-            ops::profile::change(transactor, scope, ParamsChange::Patch(&patch), &patch.reason).await?
+            ops::profile::change(transactor, scope, ParamsChange::Patch(&patch), &patch.reason).await
         }
         (ChangeBody::Standard(change), why) => {
             let change = ParamsChange::Standard(&change);
-            ops::profile::change(transactor, scope, change, &why.unwrap_or_default()).await?
+            ops::profile::change(transactor, scope, change, &why.unwrap_or_default()).await
         }
     };
-    Ok(JsonAnswer(Shape::try_from(&revision)?))
+    let mut answer = Shape::try_from(&changed.map_err(|error| access.refusal(error))?)?;
+    access.hide(&mut answer.params);
+    Ok(JsonAnswer(answer))
 }
 
 pub(crate) async fn put(
@@ -130,9 +132,20 @@ pub(crate) async fn put(
 ) -> Result<JsonAnswer<Shape>, Failure> {
     let actor = caller.actor();
     let scope = ProfileScope { namespace: &namespace, profile: &name, actor: &actor, only_at };
-    let revision =
-        ops::profile::change(&app.records.transactor, scope, ParamsChange::All(&spec), &spec.reason).await?;
-    Ok(JsonAnswer(Shape::try_from(&revision)?))
+    let access = access(&caller, &namespace, &name);
+    let changed =
+        ops::profile::change(&app.records.transactor, scope, ParamsChange::All(&spec), &spec.reason).await;
+    let mut answer = Shape::try_from(&changed.map_err(|error| access.refusal(error))?)?;
+    access.hide(&mut answer.params);
+    Ok(JsonAnswer(answer))
+}
+
+fn access<'a>(
+    caller: &'a Authenticated,
+    namespace: &'a Namespace,
+    name: &'a ProfileName,
+) -> ParamsAccess<'a> {
+    ParamsAccess { caller, kind: ObjectKind::Profile, name: name.as_str(), namespace }
 }
 
 /// Makes the profile live, or no longer live.

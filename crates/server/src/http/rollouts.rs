@@ -39,8 +39,9 @@ pub(crate) async fn start(
 ) -> Result<JsonAnswer<StartedRollout>, Failure> {
     known(&app, &namespace, &name)?;
     app.hooks.permit(&request.policy)?;
-    let started =
-        ops::rollout::start(&app.records.transactor, &namespace, &caller.actor(), &name, request).await?;
+    let scope = EntityScope { namespace: &namespace, entity: &name, actor: &caller.actor() };
+    let of_entity = caller.require(Right::update(ObjectKind::Entity), Some(name.as_str()), Some(&namespace));
+    let started = ops::rollout::start(&app.records.transactor, scope, of_entity.is_ok(), request).await?;
     Ok(JsonAnswer(started))
 }
 

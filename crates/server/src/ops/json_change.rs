@@ -51,6 +51,15 @@ impl JsonChange {
         }
     }
 
+    /// The fields that it reads, as JSON pointers: what an answer says of them, or what is written with them, shows what they are.
+    #[must_use]
+    pub fn read_fields(&self) -> Vec<String> {
+        match self {
+            Self::Patch(Patch(operations)) => operations.iter().filter_map(read_by).collect(),
+            Self::Merge(_) => Vec::new(),
+        }
+    }
+
     /// The document after the change.
     pub(super) fn applied_to(&self, document: &Value) -> Result<Value, Rejection> {
         let mut changed = document.clone();
@@ -83,6 +92,19 @@ fn written(operation: &PatchOperation) -> Vec<String> {
         PatchOperation::Move(from) => vec![moving(from.from.as_str()), moving(from.path.as_str())],
         PatchOperation::Copy(copy) => vec![moving(copy.path.as_str())],
         PatchOperation::Test(_) => Vec::new(),
+    }
+}
+
+/// The field that an operation reads.
+fn read_by(operation: &PatchOperation) -> Option<String> {
+    match operation {
+        PatchOperation::Test(test) => Some(test.path.to_string()),
+        PatchOperation::Copy(copy) => Some(copy.from.to_string()),
+        // What is moved is written where it was.
+        PatchOperation::Add(_)
+        | PatchOperation::Remove(_)
+        | PatchOperation::Replace(_)
+        | PatchOperation::Move(_) => None,
     }
 }
 

@@ -4,6 +4,7 @@ use bellwether_api::shape::{ShapeError, description};
 use bellwether_api::v1::param::{Param, ParamSpec};
 use bellwether_api::v1::profile::{Params, params};
 use bellwether_api::v1::secret::SecretMark;
+use bellwether_core::access::{Identity, ObjectKind, Right};
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::param::{MAX_SCHEMA_BYTES, ParamDeclaration};
@@ -26,10 +27,11 @@ const MAX_DESCRIPTION_BYTES: usize = 1_024;
 /// [`OpError::Invalid`] naming the place in the schema or the default; [`OpError::Refused`] naming a value that does not fit.
 pub async fn declare(
     transactor: &Transactor,
-    (namespace, actor): (&Namespace, &Actor),
+    (namespace, who): (&Namespace, &Identity),
     key: &ParamKey,
     spec: &ParamSpec,
 ) -> Result<(Param, bool), OpError> {
+    let actor = &who.actor();
     description(&spec.description, MAX_DESCRIPTION_BYTES)?;
     let wanted = Value::Object(spec.schema.clone());
     let text = wanted.to_string();
@@ -50,10 +52,10 @@ pub async fn declare(
         .compare(namespace, actor, &Key::Profile(defaults_profile()).into(), |world, fleet, now| {
             // Values that are changed together with the schema are checked when all are: `still_fits`.
             if !transactor.is_draft() {
-                fits(fleet, key, &schema)?;
+                fits((namespace, fleet), who, key, &schema)?;
             }
             if spec.secret {
-                has_no_plain_value(fleet, key)?;
+                has_no_plain_value((namespace, fleet), who, key)?;
             }
             let before = fleet.params.get(key).map(|kept| &*kept.value);
             stays_secret(before, spec)?;
@@ -153,7 +155,11 @@ fn stays_secret(before: Option<&ParamDeclaration>, spec: &ParamSpec) -> Result<(
 }
 
 /// Refuses to make a secret of a param that has a value in plain text: it would stay where it is stored, in old revisions and in backups.
-fn has_no_plain_value(fleet: &Fleet, key: &ParamKey) -> Result<(), OpError> {
+fn has_no_plain_value(
+    (namespace, fleet): (&Namespace, &Fleet),
+    who: &Identity,
+    key: &ParamKey,
+) -> Result<(), OpError> {
     let is_plain = |text: &str| -> Result<bool, ShapeError> {
         if !text.contains(key.as_str()) {
             return Ok(false);
@@ -168,12 +174,13 @@ fn has_no_plain_value(fleet: &Fleet, key: &ParamKey) -> Result<(), OpError> {
     };
     for (name, kept) in fleet.node_params.iter() {
         if is_plain(&kept.value.params)? {
-            return Err(refused(format!("node {name}")));
+            return Err(refused(whose(who, namespace, Right::get(ObjectKind::Node), name.as_str())));
         }
     }
     for ((name, number), kept) in fleet.profile_revisions.iter() {
         if is_plain(&kept.value.params)? {
-            return Err(refused(format!("revision {number} of profile {name}")));
+            let profile = whose(who, namespace, Right::get(ObjectKind::Profile), name.as_str());
+            return Err(refused(format!("revision {number} of {profile}")));
         }
     }
     Ok(())
@@ -183,15 +190,32 @@ fn has_no_plain_value(fleet: &Fleet, key: &ParamKey) -> Result<(), OpError> {
 ///
 /// # Errors
 /// [`OpError::Refused`] naming whose value it is.
-pub(super) fn still_fits(fleet: &Fleet, key: &ParamKey) -> Result<(), OpError> {
+pub(super) fn still_fits(
+    (namespace, fleet): (&Namespace, &Fleet),
+    who: &Identity,
+    key: &ParamKey,
+) -> Result<(), OpError> {
     match fleet.params.get(key) {
-        Some(kept) => fits(fleet, key, &ParamSchema::read(&kept.value.schema)?),
+        Some(kept) => fits((namespace, fleet), who, key, &ParamSchema::read(&kept.value.schema)?),
         None => Ok(()),
     }
 }
 
+/// A node or a profile in a sentence, for a caller who may not know it.
+fn whose(who: &Identity, namespace: &Namespace, reading: Right, name: &str) -> String {
+    match who.require(&reading.on(Some(name), Some(namespace.as_str()))) {
+        Ok(()) => format!("{} {name}", reading.kind.as_str()),
+        Err(_) => format!("a {} that you may not read", reading.kind.as_str()),
+    }
+}
+
 /// Refuses a schema that a value does not fit: of a node, or of the newest revision of a profile.
-fn fits(fleet: &Fleet, key: &ParamKey, schema: &ParamSchema) -> Result<(), OpError> {
+fn fits(
+    (namespace, fleet): (&Namespace, &Fleet),
+    who: &Identity,
+    key: &ParamKey,
+    schema: &ParamSchema,
+) -> Result<(), OpError> {
     // The caller may not read whose value it is, so the value is not named.
     let refused = |whose: String| {
         let reason = format!("declare param {key}: {whose} has a value that does not fit the schema");
@@ -208,12 +232,14 @@ fn fits(fleet: &Fleet, key: &ParamKey, schema: &ParamSchema) -> Result<(), OpErr
     // Most nodes have no params, and most that do lack this one: text that does not name it is not read.
     let names = |text: &str| text.contains(key.as_str());
     for (name, kept) in fleet.node_params.iter().filter(|(_, kept)| names(&kept.value.params)) {
-        check(&kept.value.params, &|| format!("node {name}"))?;
+        check(&kept.value.params, &|| whose(who, namespace, Right::get(ObjectKind::Node), name.as_str()))?;
     }
     for (name, head) in fleet.profiles.iter().filter(|(name, _)| **name != defaults_profile()) {
         let newest = fleet.profile_revisions.get(&(name.clone(), head.value.newest));
         if let Some(newest) = newest.filter(|newest| names(&newest.value.params)) {
-            check(&newest.value.params, &|| format!("profile {name}"))?;
+            check(&newest.value.params, &|| {
+                whose(who, namespace, Right::get(ObjectKind::Profile), name.as_str())
+            })?;
         }
     }
     Ok(())

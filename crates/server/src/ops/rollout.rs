@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bellwether_api::shape::{ShapeError, read_some};
 use bellwether_api::v1;
 use bellwether_api::v1::rollout::StartedRollout;
+use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::entity::{Entity, EntityKind, VersionRequest};
 use bellwether_core::records::event::EventDraft;
@@ -19,7 +20,7 @@ use bellwether_core::rollout::request_effect::{RequestEffect, effect};
 use bellwether_core::trial::plan::{PlanInput, fingerprint};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::RolloutNumber;
-use bellwether_core::words::name::{Actor, EntityName, Namespace};
+use bellwether_core::words::name::{EntityName, Namespace};
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
 use bellwether_core::world::World;
@@ -64,17 +65,17 @@ impl From<UnresolvedVersion> for OpError {
     }
 }
 
-/// Starts a rollout, changing fields of the policy if requested.
+/// Starts a rollout, changing fields of the policy if requested by somebody who may change the entity.
 ///
 /// # Errors
-/// [`OpError::NotFound`], [`OpError::Invalid`], [`OpError::Refused`] with the next step.
+/// [`OpError::NotFound`], [`OpError::Invalid`], [`OpError::Forbidden`], [`OpError::Refused`] with the next step.
 pub async fn start(
     transactor: &Transactor,
-    namespace: &Namespace,
-    actor: &Actor,
-    name: &EntityName,
+    scope: EntityScope<'_>,
+    may_change_entity: bool,
     request: v1::rollout::NewRollout,
 ) -> Result<StartedRollout, OpError> {
+    let EntityScope { namespace, entity: name, actor } = scope;
     let version: Option<Version> = read_some("version", request.version.as_deref())?;
     let reason = reason(&request.reason)?;
     if let Some(text) = request.plan.as_ref().filter(|text| !v1::plan::is_token(text)) {
@@ -86,6 +87,9 @@ pub async fn start(
             let (mut entity, progress) = find(fleet, name)?;
             let kept = entity.policy.clone();
             entity.policy = policy(&entity, &request.policy, &request.unset)?;
+            if !may_change_entity && (request.save || entity.policy != kept) {
+                return Err(other_policy(namespace, name));
+            }
             let version = version_resolution::resolve(fleet, &entity, version.as_ref())?;
             let intent = Annotation { by: actor.clone(), reason: reason.clone(), at: now };
             let requested = operations::start(&entity, &progress, version.clone(), intent);
@@ -105,6 +109,15 @@ pub async fn start(
             Ok((Some(asked(fleet, entity, "rollout.requested", &cause)?), started))
         })
         .await
+}
+
+/// Refuses a policy that is not the entity's, such as one without its approvals or with other hooks.
+fn other_policy(namespace: &Namespace, name: &EntityName) -> OpError {
+    let right = Right::update(ObjectKind::Entity);
+    OpError::Forbidden {
+        what: format!("start a rollout of {name} with a policy that is not that of the entity, or keep it"),
+        needed: right.on(Some(name.as_str()), Some(namespace.as_str())).to_string(),
+    }
 }
 
 /// What a request leads to: a rollout, at once or once the one in progress has ended, or a rollback.

@@ -33,7 +33,7 @@ use crate::ops::freeze::FreezeNamespace;
 use crate::ops::params::ParamsChange;
 use crate::ops::reaction::{self, ReactionScope};
 use crate::ops::schedule::{self, ScheduleScope};
-use crate::ops::scope::{NodeScope, ProfileScope, SlotScope};
+use crate::ops::scope::{EntityScope, NodeScope, ProfileScope, SlotScope};
 use crate::ops::sink::{self, SinkScope};
 use crate::ops::{OpError, entity, event, filter, freeze, node_params, param, pause, profile, rollout, slot};
 use crate::transactor::{Draft, Transactor};
@@ -104,7 +104,8 @@ impl Session {
     /// Refuses a declared param that a value does not fit, now that all objects are set.
     pub(super) fn still_fits(&self, object: &Object) -> Result<(), OpError> {
         let ObjectId::Param(key) = &object.id else { return Ok(()) };
-        param::still_fits(&self.fleet(), key).map_err(|error| in_object(object, error))
+        let fits = param::still_fits((&self.namespace, &self.fleet()), &self.who, key);
+        fits.map_err(|error| in_object(object, error))
     }
 
     /// A freeze that ended is set again, even if nothing else about it changes.
@@ -165,7 +166,7 @@ impl Session {
             }
             (ObjectId::Node(name), Document::Node(document)) => self.set_node(name, document).await?,
             (ObjectId::Param(key), Document::Param(document)) => {
-                param::declare(transactor, (namespace, actor), key, &document.spec()).await?;
+                param::declare(transactor, (namespace, &self.who), key, &document.spec()).await?;
             }
             (ObjectId::Definition(id), document) => self.define(id, document).await?,
             (ObjectId::Reaction(name), Document::Reaction(document)) => {
@@ -353,8 +354,9 @@ impl Session {
             return Ok(None);
         }
         let reason = document.reason.clone();
+        let scope = EntityScope { namespace: &self.namespace, entity: name, actor: &self.actor };
         let request = NewRollout { version: Some(version.to_string()), reason, ..NewRollout::default() };
-        let started = rollout::start(&self.transactor, &self.namespace, &self.actor, name, request).await;
+        let started = rollout::start(&self.transactor, scope, false, request).await;
         started?;
         Ok(Some(version.to_string()))
     }

@@ -1,0 +1,91 @@
+//! Rights that come without others that they would need, or that end while something is done with them.
+
+use std::time::Duration;
+
+use bellwether_api::client::CallError;
+use bellwether_api::client::Identity;
+use bellwether_api::client::secret::Secret;
+use bellwether_api::problem::Code;
+use bellwether_api::v1::access::NewToken;
+use bellwether_api::v1::policy::Policy;
+use bellwether_api::v1::rollout::NewRollout;
+
+use crate::harness::{Installation, policy, problem, set_entity, version};
+use crate::rights::with;
+
+#[tokio::test]
+async fn who_may_only_start_rollouts_starts_them_with_the_policy_of_the_entity() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    installation.node("web-1").await;
+    set_entity(&admin, policy("1", "0s")).await;
+    let before = admin.entity("default", "web").await.unwrap();
+    let starter = with(&installation, "starter", &["update:/start rollout/web"]).await;
+    let other = Policy { batch: Some("100%".to_owned()), ..Policy::default() };
+    let unset = NewRollout { unset: vec!["batch".to_owned()], ..version("v1") };
+    for request in [
+        NewRollout { save: true, ..version("v1") },
+        NewRollout { policy: other.clone(), ..version("v1") },
+        NewRollout { policy: other.clone(), save: true, ..version("v1") },
+        unset,
+    ] {
+        let (code, detail) = problem(starter.start_rollout("default", "web", &request).await);
+        assert_eq!(code, Code::Forbidden, "{detail}");
+        assert!(detail.contains("this needs the right update entity/web in default"), "{detail}");
+    }
+    assert_eq!(admin.entity("default", "web").await.unwrap(), before);
+    // One that changes nothing of it is none.
+    let same =
+        NewRollout { policy: Policy { batch: Some("1".to_owned()), ..Policy::default() }, ..version("v1") };
+    starter.start_rollout("default", "web", &same).await.unwrap();
+    let editor = with(&installation, "editor", &["update:/start rollout/web", "update entity/web"]).await;
+    let request = NewRollout { policy: other, save: true, ..version("v2") };
+    editor.start_rollout("default", "web", &request).await.unwrap();
+    assert_ne!(admin.entity("default", "web").await.unwrap().policy, before.policy);
+}
+
+#[tokio::test]
+async fn who_waits_for_news_gets_none_of_after_the_end_of_their_token() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let reader = with(&installation, "reader", &["get *"]).await;
+    let last = admin.overview("default").await.unwrap().last_event;
+    let wait = reader.events("default", Some(last), 10, Duration::from_secs(30));
+    let end = async {
+        // Meanwhile it waits.
+        for _ in 0..5 {
+            reader.who_am_i().await.unwrap();
+        }
+        admin.delete_token("reader").await.unwrap();
+        set_entity(&admin, policy("1", "0s")).await;
+    };
+    let (waited, ()) = tokio::join!(wait, end);
+    assert_eq!(problem(waited).0, Code::Unauthenticated);
+}
+
+#[tokio::test]
+async fn names_of_other_callers_are_reserved_and_a_hint_says_something() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    for name in ["bellwether", "recovery"] {
+        let token = NewToken {
+            name: name.to_owned(),
+            roles: vec!["viewer".to_owned()],
+            only_in: None,
+            expires_in: None,
+        };
+        let (code, detail) = problem(admin.create_token(&token).await);
+        assert_eq!((code, detail.as_str()), (Code::Invalid, "name: the name is reserved"));
+    }
+    let only_in = Some("shop".to_owned());
+    let token =
+        NewToken { name: "shop".to_owned(), roles: vec!["viewer".to_owned()], only_in, expires_in: None };
+    let made = admin.create_token(&token).await.unwrap();
+    let shop = installation.client(Identity::Token(Secret::new(made.secret)));
+    let Err(CallError::Problem(unknown)) = shop.entities("shop").await else { panic!("there is none") };
+    assert_eq!((unknown.detail.as_str(), unknown.hint), ("cannot find namespace shop", None));
+    let Err(CallError::Problem(unknown)) = admin.cluster("default", "db").await else {
+        panic!("there is none")
+    };
+    assert!(unknown.hint.unwrap().contains("bellwether cluster create db"));
+}
