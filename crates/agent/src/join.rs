@@ -9,6 +9,7 @@ use bellwether_api::v1::access::Join;
 use bellwether_core::words::name::{EntityName, NameError, Namespace, NodeName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::Clock;
+use bellwether_rt::own_files::NotPrivate;
 use bellwether_rt::tasks::BoxFuture;
 use rcgen::{CertificateParams, KeyPair};
 
@@ -91,6 +92,9 @@ pub enum JoinError {
     /// A key or certificate file failed.
     #[error("{0}")]
     Identity(#[from] IdentityError),
+    /// Others own the data directory or what is in it, or can use it.
+    #[error("{0}")]
+    NotPrivate(#[from] NotPrivate),
     /// A file of an earlier join cannot be removed.
     #[error("remove {path}, which is of an earlier join: {source}")]
     Forget {
@@ -168,6 +172,8 @@ async fn join_here(request: JoinRequest) -> Result<JoinedNode, JoinError> {
     let namespace = Namespace::parse(&request.namespace)?;
     let dir = request.data_dir;
     disk::private_dir(&dir).map_err(|source| JoinError::Directory { dir: dir.clone(), source })?;
+    // Before the token is spent: a key that others know, or can read, is no key of this node.
+    identity::own_files(&dir).check()?;
     let _lock = DirectoryLock::take(&dir).await?;
     let known = if request.force { None } else { Identity::load(&dir)? };
     if let Some(known) = known {
@@ -272,5 +278,36 @@ mod tests {
         }
         let error = join(request("bwj_0.a", "http://x")).await.unwrap_err().to_string();
         assert!(error.contains("does not begin with https://"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_directory_or_a_key_that_others_can_use_is_refused_before_the_token_is_spent() {
+        use std::fs::{Permissions, set_permissions};
+        use std::os::unix::fs::{PermissionsExt, chown};
+        let token = format!("bwj_0.{}", "0".repeat(64));
+        let asked = request(&token, "https://127.0.0.1:1");
+        let (dir, key) = (asked.data_dir.clone(), asked.data_dir.join("node.key"));
+        let refused = async |what: &str| {
+            let error = join(JoinRequest { force: true, ..asked.clone() }).await.unwrap_err();
+            assert!(matches!(error, JoinError::NotPrivate(_)) && error.to_string().contains(what), "{error}");
+        };
+        let mode = |path: &Path, mode| set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        mode(&dir, 0o777);
+        refused("others than its owner can write it").await;
+        assert!(!key.exists());
+        mode(&dir, 0o700);
+        std::fs::write(&key, KeyPair::generate().unwrap().serialize_pem()).unwrap();
+        mode(&key, 0o644);
+        refused("others than its owner can read it").await;
+        mode(&key, 0o600);
+        // Only root may give something away.
+        if rustix::process::geteuid().is_root() {
+            for path in [&key, &dir] {
+                chown(path, Some(65_534), None).unwrap();
+                refused("what is in it cannot be trusted: use another directory").await;
+                chown(path, Some(0), None).unwrap();
+            }
+        }
+        assert!(matches!(join(asked.clone()).await.unwrap_err(), JoinError::Call { .. }));
     }
 }

@@ -12,6 +12,9 @@ const WRITABLE: u32 = 0o022;
 /// That others than the owner can do anything.
 const OPEN: u32 = 0o077;
 
+/// What mends what a stranger owns: whoever made it may know the keys that are in it.
+const DISTRUSTED: &str = "what is in it cannot be trusted: use another directory";
+
 /// What belongs to one data directory. What is not there is not judged.
 #[derive(Debug, Clone)]
 pub struct OwnFiles {
@@ -31,7 +34,7 @@ pub struct NotPrivate {
     pub path: PathBuf,
     /// What is wrong with it.
     pub reason: String,
-    /// What mends it: a command, if there is one.
+    /// What to do about it: a command, if one mends it.
     pub mend: String,
 }
 
@@ -74,7 +77,7 @@ fn fault(path: &Path, forbidden: u32, user: u32) -> Option<NotPrivate> {
     let strange = [about.uid(), link.uid()].into_iter().find(|owner| *owner != 0 && *owner != user);
     if let Some(owner) = strange {
         let reason = format!("its owner is user {owner}, neither root nor user {user}, whose it is to be");
-        return found(reason, format!("chown {user} {shown}"));
+        return found(reason, DISTRUSTED.to_owned());
     }
     let mode = about.mode() & 0o7777;
     if mode & forbidden == 0 {
@@ -145,7 +148,7 @@ mod tests {
                 chown(path, Some(65_534), None).unwrap();
                 let text = said(&own);
                 assert!(text.contains("its owner is user 65534, neither root nor user 0"), "{text}");
-                assert!(text.ends_with(&format!(": chown 0 {}", path.display())), "{text}");
+                assert!(text.ends_with(": what is in it cannot be trusted: use another directory"), "{text}");
                 chown(path, Some(0), None).unwrap();
             }
             // Whoever looks from outside judges for the user whose directory it is.

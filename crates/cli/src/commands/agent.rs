@@ -183,6 +183,7 @@ pub(super) fn not_joined(error: JoinError) -> Failure {
         JoinError::Token(_) | JoinError::Server(_) | JoinError::Name(_) => Exit::Usage,
         JoinError::Another { .. }
         | JoinError::Lock(_)
+        | JoinError::NotPrivate(_)
         | JoinError::Identity(_)
         | JoinError::Directory { .. }
         | JoinError::Forget { .. } => LocalFault::DataDirectory.exit(),
