@@ -107,6 +107,16 @@ impl ReportBoard {
         self
     }
 
+    /// Takes up an order. A run that failed here, was dismissed, and that the order does not have any more, is dismissed until its task
+    /// has forgotten it.
+    pub(crate) fn follow(&mut self, order: &Order) {
+        self.generation = order.generation;
+        let is_leaving =
+            |run: &EntityName| self.entities.contains_key(run) && !order.content.entities.contains_key(run);
+        let leaving = self.dismissed.iter().filter(|run| is_leaving(run)).cloned();
+        self.dismissed = order.content.dismissed_runs().into_iter().chain(leaving).collect();
+    }
+
     /// The jobs of the runs that differ from what was told, as many as one report may have; at least one run, if any differs.
     pub(crate) fn untold(&self, told: &ToldJobs) -> ToldJobs {
         let (mut untold, mut bytes) = (ToldJobs::new(), 0_usize);
@@ -313,6 +323,8 @@ fn cut(reason: &str) -> String {
 mod tests {
     use bellwether_core::local::health_tracker::CheckSummary;
     use bellwether_core::local::memory::EntityMemory;
+    use bellwether_core::records::order::OrderContent;
+    use bellwether_core::words::counter::{Epoch, Term};
 
     use super::*;
 
@@ -342,6 +354,37 @@ mod tests {
         }
         assert_eq!(reports, 10, "four runs in each");
         assert!(board.untold(&told).is_empty());
+    }
+
+    #[test]
+    fn a_run_that_was_dismissed_is_no_failure_also_while_it_is_forgotten() {
+        let run: EntityName = "greet-1".parse().unwrap();
+        let mut board = ReportBoard::default();
+        let mut account =
+            EntityAccount::of(&EntityMemory::default(), &AgentActivity::Idle, &CheckSummary::NoChecks, None);
+        let reason = "exit code 2".to_owned();
+        account.configure = Some(StateReason { state: StatusState::Failed, reason, attempt: 1, run: None });
+        board.entities.insert(run.clone(), account);
+        let is_failed = |board: &ReportBoard| board.statuses(Timestamp::EPOCH).contains_key(CONFIGURE);
+        let order = |failed_runs: &[&EntityName]| Order {
+            generation: Generation::ZERO,
+            term: Term::ZERO,
+            epoch: Epoch::default(),
+            content: OrderContent {
+                failed_runs: failed_runs.iter().copied().cloned().collect(),
+                ..OrderContent::default()
+            },
+        };
+        board.follow(&order(&[]));
+        assert!(is_failed(&board));
+        board.follow(&order(&[&run]));
+        assert!(!is_failed(&board));
+        // It was deleted: no order has it any more.
+        board.follow(&order(&[]));
+        assert!(!is_failed(&board));
+        board.entities.clear();
+        board.follow(&order(&[]));
+        assert!(board.dismissed.is_empty());
     }
 
     #[test]

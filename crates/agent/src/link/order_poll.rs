@@ -331,10 +331,7 @@ impl OrderPoll {
         self.ledger.keep_order(&order).await.map_err(|error| error.to_string())?;
         fail::pass(FailPoint::OrderStored);
         tracing::info!(generation = order.generation.get(), "accepted an order");
-        self.board.send_modify(|board| {
-            board.generation = order.generation;
-            board.dismissed = order.content.dismissed_runs();
-        });
+        self.board.send_modify(|board| board.follow(&order));
         self.orders.send_replace(Some(Arc::new(order)));
         Ok(())
     }
