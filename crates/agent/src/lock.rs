@@ -70,17 +70,26 @@ impl DirectoryLock {
 
     /// Whether an agent holds the lock of `dir`.
     pub(crate) fn is_held(dir: &Path) -> io::Result<bool> {
-        let file = match File::open(dir.join(FILE)) {
+        Self::holder(dir).map(|holder| holder.is_some())
+    }
+
+    /// The number of the process that holds the lock of `dir`.
+    pub(crate) fn holder(dir: &Path) -> io::Result<Option<String>> {
+        let mut file = match File::open(dir.join(FILE)) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
         match flock(&file, FlockOperation::NonBlockingLockShared) {
             Ok(()) => {
                 unlock(&file);
-                Ok(false)
+                Ok(None)
             }
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(true),
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                let mut holder = String::new();
+                file.read_to_string(&mut holder)?;
+                Ok(Some(holder.trim().to_owned()))
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -108,6 +117,7 @@ mod tests {
         assert!(!DirectoryLock::is_held(dir.path()).unwrap());
         let first = DirectoryLock::take(dir.path()).await.unwrap();
         assert!(DirectoryLock::is_held(dir.path()).unwrap());
+        assert_eq!(DirectoryLock::holder(dir.path()).unwrap(), Some(std::process::id().to_string()));
         let error = DirectoryLock::take(dir.path()).await.unwrap_err().to_string();
         assert!(
             error.contains(&format!("another agent (process {}) is using it", std::process::id())),

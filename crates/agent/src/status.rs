@@ -196,6 +196,12 @@ pub fn read(data_dir: &Path) -> Result<AgentStatus, StatusError> {
     Ok(status)
 }
 
+/// The process of the agent that runs on a data directory; `None` if none runs.
+#[must_use]
+pub fn running_process(data_dir: &Path) -> Option<String> {
+    DirectoryLock::holder(data_dir).ok().flatten()
+}
+
 /// Writes that the node was decommissioned, for which its agent ends.
 pub(crate) fn keep_decommissioned(data_dir: &Path, reason: &str) {
     let kept = read(data_dir).map_err(|error| error.to_string()).and_then(|status| {
@@ -266,15 +272,7 @@ impl StatusSources {
         let members = self.members.borrow_and_update().clone();
         let stored_at = self.snapshot.borrow().stored_at.filter(|_| contact.connected_since.is_none());
         let entities = board.entities.iter().map(|(name, account)| {
-            let entity = EntityStatus {
-                running: account.running.as_ref().map(ToString::to_string),
-                assigned: account.wanted.as_ref().map(ToString::to_string),
-                health: health(account).to_owned(),
-                problem: problem(account),
-                healthy_since_ms: account.healthy_since.map(Timestamp::as_millis),
-                line: account.line.clone(),
-            };
-            (name.to_string(), entity)
+            (name.to_string(), EntityStatus::of(account, board.dismissed.contains(name)))
         });
         AgentStatus {
             schema: 1,
@@ -330,6 +328,20 @@ impl From<&FileState> for FileStatus {
     }
 }
 
+impl EntityStatus {
+    /// The status of an entity. What failed of a run that a person has seen to is no problem.
+    fn of(account: &EntityAccount, is_dismissed: bool) -> Self {
+        Self {
+            running: account.running.as_ref().map(ToString::to_string),
+            assigned: account.wanted.as_ref().map(ToString::to_string),
+            health: health(account).to_owned(),
+            problem: problem(account).filter(|_| !is_dismissed),
+            healthy_since_ms: account.healthy_since.map(Timestamp::as_millis),
+            line: account.line.clone(),
+        }
+    }
+}
+
 /// What failed or waits in an entity's configuration, else in its validation. What is in progress does not count.
 fn problem(account: &EntityAccount) -> Option<String> {
     let bad = |state| match state {
@@ -362,4 +374,23 @@ pub(crate) fn health(account: &EntityAccount) -> &'static str {
 fn write(path: &Path, status: &AgentStatus) -> std::io::Result<()> {
     let text = serde_json::to_string_pretty(status).map_err(std::io::Error::other)?;
     disk::replace(path, &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_core::local::account::{AgentActivity, StateReason};
+    use bellwether_core::local::health_tracker::CheckSummary;
+    use bellwether_core::local::memory::EntityMemory;
+
+    use super::*;
+
+    #[test]
+    fn what_failed_of_a_run_that_was_dismissed_is_no_problem() {
+        let mut account =
+            EntityAccount::of(&EntityMemory::default(), &AgentActivity::Idle, &CheckSummary::NoChecks, None);
+        let reason = "exit code 2".to_owned();
+        account.configure = Some(StateReason { state: StatusState::Failed, reason, attempt: 1, run: None });
+        assert_eq!(EntityStatus::of(&account, false).problem.as_deref(), Some("failed: exit code 2"));
+        assert_eq!(EntityStatus::of(&account, true).problem, None);
+    }
 }

@@ -57,8 +57,23 @@ pub(super) async fn look(path: &Path, findings: &mut Vec<Finding>) {
                 let detail = format!("the agent has ended: {reason}");
                 return findings.push(Finding::failed("agent/process", detail, join_again(&config)));
             }
+            let running = status::running_process(&config.data_dir);
+            findings.push(silent(running, &error.to_string()));
+        }
+    }
+}
+
+/// An agent that does not answer; `running` is its process, if it runs all the same.
+fn silent(running: Option<String>, error: &str) -> Finding {
+    let check = "agent/process";
+    match running {
+        Some(process) => {
+            let detail = format!("the agent runs, process {process}, and does not answer: cannot {error}");
+            Finding::failed(check, detail, "restart it: systemctl restart bellwether-agent")
+        }
+        None => {
             let next = "start it: systemctl start bellwether-agent, or bellwether agent run";
-            findings.push(Finding::failed("agent/process", error.to_string(), next));
+            Finding::failed(check, error, next)
         }
     }
 }
@@ -190,6 +205,14 @@ fn running(status: &AgentStatus, findings: &mut Vec<Finding>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agent_that_runs_and_does_not_answer_is_to_be_restarted_and_one_that_does_not_run_started() {
+        let said = silent(Some("7".to_owned()), "read the answer: no answer within 15s");
+        assert!(said.detail.contains("runs, process 7, and does not answer: cannot read"), "{said:?}");
+        assert!(said.next.unwrap().contains("systemctl restart"));
+        assert!(silent(None, "reach it").next.unwrap().contains("systemctl start"));
+    }
 
     #[test]
     fn directories_of_former_members_are_told_beside_the_room_that_is_left() {

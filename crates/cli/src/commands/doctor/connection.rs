@@ -35,7 +35,7 @@ pub(super) async fn look(global: &Global, findings: &mut Vec<Finding>) {
             findings.push(Finding::ok("connection/token", format!("the token is that of {}", who.actor)))
         }
         Err(error) => {
-            let next = "give a token that is valid: bellwether token list shows the names of those there are";
+            let next = "give a token that is valid; who has an admin token makes one: bellwether token create NAME --role ROLE";
             return findings.push(Finding::failed("connection/token", error.to_string(), next));
         }
     }
