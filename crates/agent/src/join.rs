@@ -172,7 +172,7 @@ async fn join_here(request: JoinRequest) -> Result<JoinedNode, JoinError> {
     let namespace = Namespace::parse(&request.namespace)?;
     let dir = request.data_dir;
     disk::private_dir(&dir).map_err(|source| JoinError::Directory { dir: dir.clone(), source })?;
-    // Before the token is spent: a key that others know, or can read, is no key of this node.
+    // Before the token is spent: others may know a key that they have written, or can read.
     identity::own_files(&dir).check()?;
     let _lock = DirectoryLock::take(&dir).await?;
     let known = if request.force { None } else { Identity::load(&dir)? };

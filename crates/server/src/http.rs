@@ -56,6 +56,7 @@ pub mod reads;
 mod reports;
 mod roles;
 mod rollouts;
+mod route_object;
 mod routes;
 mod runs;
 mod schedules;

@@ -15,14 +15,12 @@ use bellwether_store::Store;
 use crate::config::Config;
 use crate::init::{commit_alone, write_token};
 use crate::installation::{Installation, InstallationError};
+use crate::ops::token::RECOVERY;
 use crate::run::error::RunError;
 use crate::run::store::open_store;
 use crate::secret;
 use crate::timing::start;
 use crate::world;
-
-/// Who the events of a recovery name.
-pub(crate) const RECOVERY: &str = "recovery";
 
 /// A new admin token.
 #[derive(Debug)]

@@ -8,9 +8,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use bellwether_api::paths;
 use bellwether_api::problem::Code;
-use bellwether_core::access::{
-    AccessRequest, Denied, Identity, ObjectKind, RequiredAccess, Right, Rights, authorise,
-};
+use bellwether_core::access::{AccessRequest, Denied, Identity, RequiredAccess, Right, Rights, authorise};
 use bellwether_core::records::annotation::attribution;
 use bellwether_core::words::name::{Actor, Namespace, NodeName};
 use bellwether_core::world::World;
@@ -28,15 +26,13 @@ use super::listen::Peer;
 use super::node_certificate::{has_expired, is_of_retired, is_of_trusted, node};
 use super::problem::{FORBIDDEN_HINT, Failure};
 use super::readable::Readable;
+use super::route_object::object;
 use super::state::AppState;
 use super::waited;
 use crate::metrics::ShownCredential;
 use crate::pki::CertificateIdentity;
 use crate::quotas::QuotaUse;
 use crate::{job_rights, rights, secret};
-
-/// The namespace of the FleetLock protocol's paths that name none.
-pub(super) const FLEET_LOCK_NAMESPACE: &str = "default";
 
 /// The authenticated and authorised caller.
 #[derive(Debug, Clone)]
@@ -152,7 +148,7 @@ pub(crate) fn guard(
             true => app.traffic.reads.run(run(request)).await.unwrap_or_else(Failure::into_response),
             false => run(request).await,
         };
-        let response = waited::answered(&app, waiting, (need, object), response);
+        let response = waited::answered(waiting, |kept| refusal(&app, kept, need, object), response);
         if let Some(place) = measured {
             place.observe(&app.traffic.metrics.request_seconds);
         }
@@ -248,47 +244,8 @@ fn authorised(
     }
 }
 
-/// The name and the namespace of the object that a path is about.
-fn object(
-    need: RequiredAccess,
-    path: &str,
-    param: impl Fn(&str) -> Option<String>,
-) -> (Option<String>, Option<String>) {
-    let key = need.right().map(|right| match right.kind {
-        ObjectKind::Audit => "audit",
-        ObjectKind::Entity | ObjectKind::Rollout => "entity",
-        ObjectKind::Cluster => "cluster",
-        ObjectKind::Ensemble => "ensemble",
-        ObjectKind::Filter => "filter",
-        ObjectKind::Freeze | ObjectKind::GlobalFreeze => "freeze",
-        ObjectKind::JoinToken | ObjectKind::Token => "token",
-        ObjectKind::Namespace => "ns",
-        ObjectKind::Node => "node",
-        ObjectKind::Param => "param",
-        ObjectKind::Pause => "pause",
-        ObjectKind::Profile => "profile",
-        ObjectKind::Role => "role",
-        ObjectKind::Run => "run",
-        ObjectKind::Schedule => "schedule",
-        ObjectKind::Reaction => "reaction",
-        ObjectKind::Secret => "secret",
-        ObjectKind::Sink => "sink",
-        ObjectKind::Server => "server",
-        ObjectKind::Service => "service",
-        ObjectKind::Slot => "slot",
-        ObjectKind::Stage => "stage",
-        ObjectKind::Task => "task",
-        ObjectKind::Workflow => "workflow",
-    });
-    let name = key.and_then(&param);
-    match path {
-        paths::PRE_REBOOT | paths::STEADY_STATE => (name, Some(FLEET_LOCK_NAMESPACE.to_owned())),
-        _ => (name, param("ns")),
-    }
-}
-
 /// The caller's identity, if it has this access to the object in the path.
-pub(super) fn admit(
+fn admit(
     app: &AppState,
     request: &Request,
     (need, named): (RequiredAccess, Option<NodeName>),
@@ -311,7 +268,17 @@ pub(super) fn admit(
     }
 }
 
-pub(super) fn refuse(app: &AppState, request: &Request, denied: Denied) -> Response {
+/// The answer to who may not do it any more; `None` if they may.
+fn refusal(
+    app: &AppState,
+    request: &Request,
+    need: RequiredAccess,
+    object: (Option<&str>, Option<&str>),
+) -> Option<Response> {
+    admit(app, request, (need, None), object).err().map(|(_, denied)| refuse(app, request, denied))
+}
+
+fn refuse(app: &AppState, request: &Request, denied: Denied) -> Response {
     let denied = match (denied, decommissioned(app, request)) {
         (Denied::Unknown, Some(mark)) => {
             let detail = format!("authentication failed: this node was decommissioned {mark}");

@@ -14,9 +14,10 @@ use bellwether_core::decide::slots::SlotRequest;
 use bellwether_core::words::name::{HolderName, Namespace, SlotName};
 use http::HeaderMap;
 
-use super::auth::{Authenticated, FLEET_LOCK_NAMESPACE};
+use super::auth::Authenticated;
 use super::input::{JsonAnswer, JsonBody, NamespacePath, Turn};
 use super::problem::Failure;
+use super::route_object::FLEET_LOCK_NAMESPACE;
 use super::routes::Empty;
 use super::slots::may_grant;
 use super::state::AppState;

@@ -74,19 +74,18 @@ impl ParamsAccess<'_> {
 
     /// A refusal of the change, without the value that the caller may not read.
     pub(crate) fn refusal(&self, error: OpError) -> Failure {
-        match error {
-            OpError::Differs { conflict, hint, .. } if self.reading().is_err() => {
-                let ConflictingValue { pointer, revision, .. } = conflict;
-                let reason = format!(
-                    "change {} {}: {pointer} is not as expected (revision {revision}); nothing was changed",
-                    self.kind.as_str(),
-                    self.name
-                );
-                let conflict = ConflictingValue { pointer, revision, value: None };
-                OpError::Differs { reason, conflict, hint }.into()
-            }
-            error => error.into(),
+        if self.reading().is_ok() {
+            return error.into();
         }
+        let OpError::Differs { conflict, hint, .. } = error else { return error.into() };
+        let ConflictingValue { pointer, revision, .. } = conflict;
+        let reason = format!(
+            "change {} {}: {pointer} is not as expected (revision {revision}); nothing was changed",
+            self.kind.as_str(),
+            self.name
+        );
+        OpError::Differs { reason, conflict: ConflictingValue { pointer, revision, value: None }, hint }
+            .into()
     }
 
     /// Leaves in the answer what the caller may read or change.

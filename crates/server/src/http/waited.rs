@@ -4,13 +4,10 @@
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
-use bellwether_core::access::RequiredAccess;
 use http::{Method, header};
 
 use super::admission::may_wait;
-use super::auth::{admit, refuse};
 use super::listen::Peer;
-use super::state::AppState;
 
 /// What is examined again of a request that waits with a token. A node's own waits keep nothing: there are thousands of them.
 pub(super) fn kept(request: &Request) -> Option<Box<Request>> {
@@ -27,16 +24,11 @@ pub(super) fn kept(request: &Request) -> Option<Box<Request>> {
     Some(Box::new(kept))
 }
 
-/// The answer, if who waited for it may still have it.
+/// The answer to a request, if who waited for it may still have it; else the refusal.
 pub(super) fn answered(
-    app: &AppState,
     kept: Option<Box<Request>>,
-    (need, object): (RequiredAccess, (Option<&str>, Option<&str>)),
+    refusal: impl FnOnce(&Request) -> Option<Response>,
     response: Response,
 ) -> Response {
-    let Some(kept) = kept else { return response };
-    match admit(app, &kept, (need, None), object) {
-        Ok(_) => response,
-        Err((_, denied)) => refuse(app, &kept, denied),
-    }
+    kept.and_then(|kept| refusal(&kept)).unwrap_or(response)
 }

@@ -17,12 +17,14 @@ use bellwether_core::world::World;
 use super::grant::{Grantor, access_namespace, grantable};
 use super::{OpError, admins, event};
 use crate::pki::Pki;
-use crate::recover::RECOVERY;
 use crate::transactor::Transactor;
 use crate::{rights, secret};
 
 /// Longest lifetime of a token that expires: whoever names one forgets it over a longer time.
 const LONGEST_LIFE: Span = Span::from_secs(365 * 86_400);
+
+/// Who the events of a recovery name.
+pub(crate) const RECOVERY: &str = "recovery";
 
 /// Longest lifetime of a join token.
 const JOIN_TOKEN_LIFE: Span = Span::from_secs(3_600);
