@@ -6,7 +6,7 @@ use bellwether_api::client::secret::Secret;
 use bellwether_api::client::{Access, CallError, Client, Identity, NodeKnowledge};
 use bellwether_api::problem::Code;
 use bellwether_api::v1::access::Renew;
-use bellwether_api::v1::authorities::{AuthorityPhase, ChangeAuthorities, TrustBundle};
+use bellwether_api::v1::authorities::{Authorities, AuthorityPhase, ChangeAuthorities, TrustBundle};
 use bellwether_api::v1::node::PresenceState;
 use bellwether_api::v1::order::OrderPoll;
 
@@ -56,6 +56,21 @@ async fn renewed(client: &Client) -> (String, Identity) {
     let renewal = Renew { certificate_request: join.certificate_request };
     let joined = client.renew("default", "web-1", &renewal).await.unwrap();
     (joined.ca, Identity::Node { certificate: joined.certificate, key: Secret::new(key) })
+}
+
+/// How events name an authority.
+fn short(fingerprint: &str) -> String {
+    fingerprint.chars().take(12).collect()
+}
+
+/// Retires the first authority, of which an event tells with the second one.
+async fn retire(client: &Client, both: &Authorities) {
+    client.retire_authority(&nothing()).await.unwrap();
+    let [before, after] = [0, 1].map(|at| short(&both.authorities[at].fingerprint));
+    let events = client.events("default", Some(0), 1_000, Duration::ZERO).await.unwrap().items;
+    let told = events.into_iter().find(|event| event.kind == "authority.retired").unwrap();
+    assert_eq!(told.subject, format!("authority/{before}"));
+    assert_eq!((told.before, told.after), (Some(before), Some(after)));
 }
 
 #[tokio::test]
@@ -108,12 +123,7 @@ async fn an_authority_follows_another_one_and_a_node_goes_with_it() {
     let renewed = trusting(&installation, &ca, fresh.clone());
     assert!(!poll(&renewed, 2, AT_ONCE).await.unwrap().renew);
     assert!(second.authorities().await.unwrap().not_renewed.is_empty());
-    let named = |at: usize| moved.authorities[at].fingerprint.chars().take(12).collect::<String>();
-    second.retire_authority(&nothing()).await.unwrap();
-    let events = second.events("default", Some(0), 1_000, Duration::ZERO).await.unwrap().items;
-    let told = events.iter().find(|event| event.kind == "authority.retired").unwrap();
-    assert_eq!(told.subject, format!("authority/{}", named(0)));
-    assert_eq!((told.before.clone(), told.after.clone()), (Some(named(0)), Some(named(1))));
+    retire(&second, &moved).await;
     let last = bundle(&second, 3).await.certificates;
     assert_eq!(last.matches("BEGIN CERTIFICATE").count(), 1);
     assert_eq!(
