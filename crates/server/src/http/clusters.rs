@@ -14,7 +14,7 @@ use bellwether_api::v1::run::{NewRun, Run};
 use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::words::filter::Filter;
 use bellwether_core::words::filter::nodes::NODES;
-use bellwether_core::words::name::{ClusterName, Namespace};
+use bellwether_core::words::name::{ClusterName, Namespace, NodeName};
 
 use super::auth::Authenticated;
 use super::input::{
@@ -100,6 +100,12 @@ pub(crate) async fn put(
     // A new cluster creates its profile, or makes one live, and has its members read it.
     let profile = spec.profile.as_deref().unwrap_or(name.as_str());
     caller.require(Right::update(ObjectKind::Profile), Some(profile), Some(&namespace))?;
+    // Its manager runs it as whatever the agent runs as.
+    if let Some(workflow) =
+        spec.manager_workflow.as_deref().filter(|workflow| !is_run(&app, &namespace, &name, workflow))
+    {
+        caller.require(Right::update(ObjectKind::Run), Some(workflow), Some(&namespace))?;
+    }
     if let Some(discovery) = &spec.discovery {
         app.discovery.permit(name.as_str(), &discovery.desired()?.source)?;
     }
@@ -145,6 +151,10 @@ pub(crate) async fn start_run(
         Failure::from(ShapeError::at("workflow", "missing: the cluster has none for its manager"))
             .hint(format!("bellwether cluster set {name} --manager-workflow WORKFLOW"))
     })?;
+    caller.require(Right::update(ObjectKind::Run), Some(&workflow), Some(&namespace))?;
+    let may_read = |node: &NodeName| {
+        caller.require(Right::get(ObjectKind::Node), Some(node.as_str()), Some(&namespace)).is_ok()
+    };
     let (on, nodes) = match request.on {
         None => ("the manager".to_owned(), BTreeSet::from([cluster.manager.clone()])),
         Some(on) => {
@@ -153,13 +163,20 @@ pub(crate) async fn start_run(
             let members = fleet.membership.members(&name).filter_map(|node| fleet.nodes.get(node));
             let members = members.map(|kept| NodeRow { fleet, node: &kept.value, now });
             let members = members.filter(|row| filter.matches(row)).map(|row| row.node.name.clone());
-            (on, members.collect())
+            (on, members.filter(may_read).collect())
         }
     };
     let NewClusterRun { policy, from, reason, busy, dry_run, .. } = request;
     let run = NewRun { workflow, on, from, policy, reason, busy, dry_run };
     let by = (&namespace, &caller.actor());
     Ok(JsonAnswer(ops::run::start(&app.records.transactor, by, &run, &nodes).await?))
+}
+
+/// Whether this is the workflow of the manager of a cluster already.
+fn is_run(app: &AppState, namespace: &Namespace, name: &ClusterName, workflow: &str) -> bool {
+    let world = app.world();
+    let cluster = world.fleets.get(namespace).and_then(|fleet| fleet.clusters.get(name));
+    cluster.and_then(|kept| kept.value.workflow.as_ref()).is_some_and(|of| of.as_str() == workflow)
 }
 
 pub(super) fn missing(name: &ClusterName) -> Failure {

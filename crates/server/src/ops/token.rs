@@ -11,7 +11,7 @@ use bellwether_core::records::node::PresenceState;
 use bellwether_core::records::token::{JoinToken, JoinsAs, Token};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, Namespace, NodeName, RoleName};
-use bellwether_core::words::time::Span;
+use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::world::World;
 
 use super::grant::{Grantor, access_namespace, grantable};
@@ -54,6 +54,7 @@ pub async fn create(
                 return Err(OpError::Exists { what: format!("create token {name}"), reason });
             }
             let expires_at = life.map(|life| now.plus(life));
+            outlives(world, author.actor, expires_at, now)?;
             let token = Token {
                 name: name.clone(),
                 roles: roles.clone(),
@@ -77,6 +78,22 @@ pub async fn create(
         })
         .await?;
     Ok(secret)
+}
+
+/// Refuses a token that would outlive the one that makes it.
+fn outlives(
+    world: &World,
+    author: &Actor,
+    expires_at: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<(), ShapeError> {
+    let own = world.tokens.values().find(|token| token.value.name == *author);
+    let Some(end) = own.and_then(|token| token.value.expires_at) else { return Ok(()) };
+    if expires_at.is_some_and(|expires_at| expires_at <= end) {
+        return Ok(());
+    }
+    let left = end.since(now).brief();
+    Err(ShapeError::at("expires_in", format!("must be at most {left}: your own token expires then")))
 }
 
 /// Refuses names of new tokens that are those of other callers, whose names have a slash, or are no name within a path.

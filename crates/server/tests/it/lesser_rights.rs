@@ -7,6 +7,8 @@ use bellwether_api::client::Identity;
 use bellwether_api::client::secret::Secret;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::access::NewToken;
+use bellwether_api::v1::cluster::ClusterSpec;
+use bellwether_api::v1::cluster::work::NewClusterRun;
 use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::rollout::NewRollout;
 
@@ -88,4 +90,44 @@ async fn names_of_other_callers_are_reserved_and_a_hint_says_something() {
         panic!("there is none")
     };
     assert!(unknown.hint.unwrap().contains("bellwether cluster create db"));
+}
+
+#[tokio::test]
+async fn who_may_change_clusters_runs_no_workflow_by_them_that_they_may_not_run() {
+    let installation = Installation::new().await;
+    installation.node("web-1").await;
+    let member = with(&installation, "member", &["update cluster", "update profile", "get cluster"]).await;
+    let spec = ClusterSpec { filter: Some("name=web-1".to_owned()), ..ClusterSpec::default() };
+    member.set_cluster("default", "c", &spec).await.unwrap();
+    let run = NewClusterRun {
+        workflow: Some("welcome".to_owned()),
+        on: Some("all".to_owned()),
+        ..NewClusterRun::default()
+    };
+    let (code, detail) = problem(member.start_cluster_run("default", "c", &run).await);
+    assert_eq!(code, Code::Forbidden, "{detail}");
+    assert!(detail.contains("this needs the right update run/welcome in default"), "{detail}");
+    let spec = ClusterSpec { manager_workflow: Some("welcome".to_owned()), ..spec };
+    let (code, detail) = problem(member.set_cluster("default", "c", &spec).await);
+    assert_eq!(code, Code::Forbidden, "{detail}");
+}
+
+#[tokio::test]
+async fn no_token_outlives_the_one_that_made_it() {
+    let installation = Installation::new().await;
+    let token = |name: &str, life: Option<&str>| NewToken {
+        name: name.to_owned(),
+        roles: vec!["admin".to_owned()],
+        only_in: None,
+        expires_in: life.map(str::to_owned),
+    };
+    let made = installation.admin().create_token(&token("short", Some("1h"))).await.unwrap();
+    let short = installation.client(Identity::Token(Secret::new(made.secret)));
+    for life in [None, Some("2h")] {
+        let (code, detail) = problem(short.create_token(&token("child", life)).await);
+        assert_eq!(code, Code::Invalid, "{detail}");
+        assert!(detail.starts_with("expires_in: must be at most "), "{detail}");
+        assert!(detail.ends_with(": your own token expires then"), "{detail}");
+    }
+    short.create_token(&token("child", Some("10m"))).await.unwrap();
 }
