@@ -5,7 +5,8 @@ use bellwether_api::list::tables::ENTITIES;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::patch::{EntityPatch, EntityWarning, PatchedEntity};
 use bellwether_api::v1::entity::{Entity as Shape, EntitySpec};
-use bellwether_core::access::ObjectKind;
+use bellwether_core::access::{ObjectKind, Right};
+use bellwether_core::words::name::{EntityName, Namespace};
 
 use super::auth::Authenticated;
 use super::input::{Entity, IfMatch, JsonAnswer, JsonBody, NamespacePath, QueryParams};
@@ -55,6 +56,7 @@ pub(crate) async fn put(
     JsonBody(spec): JsonBody<EntitySpec>,
 ) -> Result<JsonAnswer<EntityWarning>, Failure> {
     app.hooks.permit(&spec.policy)?;
+    may_name(&app, &caller, (&namespace, &name), spec.profile.as_deref())?;
     let actor = caller.actor();
     let warning = ops::entity::set(&app.records.transactor, &namespace, &actor, &name, &spec).await?;
     Ok(JsonAnswer(EntityWarning { warning }))
@@ -68,6 +70,7 @@ pub(crate) async fn patch(
     JsonBody(patch): JsonBody<EntityPatch>,
 ) -> Result<JsonAnswer<PatchedEntity>, Failure> {
     app.hooks.permit(&patch.policy)?;
+    may_name(&app, &caller, (&namespace, &name), patch.profile.as_deref())?;
     let actor = caller.actor();
     let scope = EntityScope { namespace: &namespace, entity: &name, actor: &actor };
     let mut patched = ops::entity::patch(&app.records.transactor, scope, &patch, only_at).await?;
@@ -89,8 +92,23 @@ pub(crate) async fn delete(
     Ok(JsonAnswer(Empty {}))
 }
 
+/// Refuses a new entity of a profile to who may not change that: its nodes read the params, and the secrets in them.
+fn may_name(
+    app: &AppState,
+    caller: &Authenticated,
+    (namespace, name): (&Namespace, &EntityName),
+    profile: Option<&str>,
+) -> Result<(), Failure> {
+    let world = app.world();
+    let known = world.fleets.get(namespace).is_some_and(|fleet| fleet.entities.contains_key(name));
+    match profile.filter(|_| !known) {
+        Some(profile) => caller.require(Right::update(ObjectKind::Profile), Some(profile), Some(namespace)),
+        None => Ok(()),
+    }
+}
+
 /// The error for an entity that does not exist.
-pub(crate) fn missing(name: &bellwether_core::words::name::EntityName) -> Failure {
+pub(crate) fn missing(name: &EntityName) -> Failure {
     Failure::new(Code::NotFound, format!("cannot find entity {name}"))
         .hint("list them: bellwether entity list   (or runs of workflows: bellwether run list)")
 }

@@ -9,7 +9,7 @@ use bellwether_api::v1::node_params::{
 };
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::profile::{Params, ParamsPatch, ParamsSpec, params};
-use bellwether_core::access::ObjectKind;
+use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::records::entity::EntityKind;
 use bellwether_core::records::node_params::NodeParams;
 use bellwether_core::records::profile::ProfileRevision;
@@ -89,6 +89,12 @@ pub(crate) async fn put_profiles(
     AtRevision(only_at): AtRevision,
     JsonBody(spec): JsonBody<NodeProfiles>,
 ) -> Result<JsonAnswer<Shape>, Failure> {
+    let world = app.world();
+    let read = world.fleets.get(&namespace).map(|fleet| fleet.profiles_read_by(&node)).unwrap_or_default();
+    // It reads their params from then on, and the secrets in them.
+    for profile in spec.profiles.iter().filter(|profile| read.iter().all(|of| of.as_str() != **profile)) {
+        caller.require(Right::update(ObjectKind::Profile), Some(profile), Some(&namespace))?;
+    }
     let actor = caller.actor();
     let scope = NodeScope { namespace: &namespace, node: &node, actor: &actor };
     let changed = node_params::read_profiles(&app.records.transactor, scope, only_at, &spec).await;

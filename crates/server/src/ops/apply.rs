@@ -55,6 +55,7 @@ pub async fn apply(
                 let right = Right::update(ObjectKind::Profile);
                 allowed(who, &format!("apply {object}"), right, (&profile, namespace))?;
             }
+            of_what_it_names(who, transactor, namespace, object)?;
             if let (Document::Schedule(document), Some(rights)) = (&object.document, who.rights()) {
                 schedule::grantable(rights, namespace, &document.workflow, "write a schedule")?;
             }
@@ -251,6 +252,37 @@ fn read(namespace: &Namespace, request: &ApplyRequest) -> Result<Vec<Object>, Op
         objects.push(object);
     }
     Ok(objects)
+}
+
+/// Refuses an object that newly names another one which its nodes then read or run, to who may not change or run that: by a document as by any
+/// other request.
+fn of_what_it_names(
+    who: &Identity,
+    transactor: &Transactor,
+    namespace: &Namespace,
+    object: &Object,
+) -> Result<(), OpError> {
+    let world = transactor.world();
+    let fleet = world.fleets.get(namespace);
+    let (right, name) = if let Document::Cluster(cluster) = &object.document {
+        let known = fleet.and_then(|fleet| {
+            let known = fleet.clusters.values().find(|kept| kept.value.name.as_str() == cluster.name)?;
+            known.value.workflow.as_ref()
+        });
+        let workflow = cluster.manager_workflow.as_deref();
+        let is_news = |workflow: &&str| known.is_none_or(|known| known.as_str() != *workflow);
+        (Right::update(ObjectKind::Run), workflow.filter(is_news))
+    } else if let Document::Entity(entity) = &object.document {
+        let mut known = fleet.into_iter().flat_map(|fleet| fleet.entities.keys());
+        let is_known = known.any(|known| known.as_str() == entity.name);
+        (Right::update(ObjectKind::Profile), entity.profile.as_deref().filter(|_| !is_known))
+    } else {
+        return Ok(());
+    };
+    let Some(name) = name else { return Ok(()) };
+    let request = right.on(Some(name), Some(namespace.as_str()));
+    let what = format!("apply {object}");
+    who.require(&request).map_err(|_| OpError::Forbidden { what, needed: request.to_string() })
 }
 
 /// Refuses an operation on an object without this right.

@@ -9,6 +9,8 @@ use bellwether_api::problem::Code;
 use bellwether_api::v1::access::NewToken;
 use bellwether_api::v1::cluster::ClusterSpec;
 use bellwether_api::v1::cluster::work::NewClusterRun;
+use bellwether_api::v1::entity::EntitySpec;
+use bellwether_api::v1::node_params::NodeProfiles;
 use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::rollout::NewRollout;
 
@@ -110,6 +112,24 @@ async fn who_may_change_clusters_runs_no_workflow_by_them_that_they_may_not_run(
     let spec = ClusterSpec { manager_workflow: Some("welcome".to_owned()), ..spec };
     let (code, detail) = problem(member.set_cluster("default", "c", &spec).await);
     assert_eq!(code, Code::Forbidden, "{detail}");
+}
+
+#[tokio::test]
+async fn a_profile_is_read_only_where_who_may_change_it_says_so() {
+    let installation = Installation::new().await;
+    installation.node("web-1").await;
+    let claims = ["update entity/mine", "update:/start rollout/mine", "update:/profiles node/web-1"];
+    let maker = with(&installation, "maker", &claims).await;
+    let spec =
+        EntitySpec { selector: "all".to_owned(), profile: Some("redis".to_owned()), ..EntitySpec::default() };
+    let needed = "this needs the right update profile/redis in default";
+    let (code, detail) = problem(maker.set_entity("default", "mine", &spec).await);
+    assert_eq!(code, Code::Forbidden, "{detail}");
+    assert!(detail.contains(needed), "{detail}");
+    let profiles = NodeProfiles { profiles: vec!["redis".to_owned()], reason: String::new() };
+    let (code, detail) = problem(maker.set_node_profiles("default", "web-1", &profiles).await);
+    assert_eq!(code, Code::Forbidden, "{detail}");
+    assert!(detail.contains(needed), "{detail}");
 }
 
 #[tokio::test]
