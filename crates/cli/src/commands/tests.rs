@@ -99,6 +99,7 @@ fn collect(command: &Command, before: &[String], found: &mut Vec<(String, Vec<St
     let needs_node = command.get_groups().any(clap::ArgGroup::is_required_set);
     words.extend(needs_node.then(|| "web-1".to_owned()));
     words.extend((name == "sink replay").then(|| "--dead-letters".to_owned()));
+    words.extend((name == "ensemble replace-osd").then(|| "--withdraw".to_owned()));
     let asks = command.get_arguments().any(|arg| arg.get_long() == Some("yes"));
     words.extend(asks.then(|| "--yes".to_owned()));
     found.push((name, words));
