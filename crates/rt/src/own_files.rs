@@ -77,7 +77,8 @@ fn fault(path: &Path, forbidden: u32, user: u32) -> Option<NotPrivate> {
     let strange = [about.uid(), link.uid()].into_iter().find(|owner| *owner != 0 && *owner != user);
     if let Some(owner) = strange {
         let reason = format!("its owner is user {owner}, neither root nor user {user}, whose it is to be");
-        return found(reason, DISTRUSTED.to_owned());
+        let run = format!("run this as user {owner}, if the service is that user's; otherwise {DISTRUSTED}");
+        return found(reason, run);
     }
     let mode = about.mode() & 0o7777;
     if mode & forbidden == 0 {
@@ -148,7 +149,8 @@ mod tests {
                 chown(path, Some(65_534), None).unwrap();
                 let text = said(&own);
                 assert!(text.contains("its owner is user 65534, neither root nor user 0"), "{text}");
-                assert!(text.ends_with(": what is in it cannot be trusted: use another directory"), "{text}");
+                let next = "run this as user 65534, if the service is that user's; otherwise what is in it cannot be trusted: use another directory";
+                assert!(text.ends_with(&format!(": {next}")), "{text}");
                 chown(path, Some(0), None).unwrap();
             }
             // Whoever looks from outside judges for the user whose directory it is.

@@ -205,7 +205,9 @@ fn agree(
     let leaving = steps.filter(|step| step.action == EnsembleAction::Remove).map(|step| step.text.clone());
     let leaving: Vec<String> = leaving.collect();
     // What cannot be changed now, such as while a leader is elected, is in no step, and comes all the same.
-    let later = fewer(before, plan).filter(|_| leaving.is_empty());
+    let statuses = before.status.as_ref().zip(plan.status.as_ref());
+    let later = statuses.and_then(|(now, then)| fewer((now.members.len(), now.wanted), then.wanted));
+    let later = later.filter(|_| leaving.is_empty());
     let lines: Vec<String> = leaving.into_iter().chain(later).chain(also).collect();
     if lines.is_empty() {
         return Ok(());
@@ -213,16 +215,13 @@ fn agree(
     confirm(&format!("{}\n{what}?", lines.join("\n")), consent)
 }
 
-/// That there are to be fewer members than before; `None` if there are not.
-fn fewer(before: &Ensemble, plan: &Ensemble) -> Option<String> {
-    let (before, after) = (before.status.as_ref()?, plan.status.as_ref()?);
-    let is_fewer =
-        after.wanted < before.wanted && before.members.len() > usize::try_from(after.wanted).ok()?;
-    is_fewer.then(|| {
+/// That there are to be fewer than the members that there are; `None` if as many were wanted before, or fewer.
+fn fewer((members, before): (usize, u64), after: u64) -> Option<String> {
+    let count = usize::try_from(after).ok()?;
+    (after < before && members > count).then(|| {
+        let wanted = plural(count, "member");
         format!(
-            "there are to be {} instead of {}: the others leave once the store can be changed",
-            plural(usize::try_from(after.wanted).unwrap_or(usize::MAX), "member"),
-            before.wanted
+            "there are to be {wanted} instead of {before}: the others leave once the store can be changed"
         )
     })
 }
@@ -282,4 +281,20 @@ async fn list(context: &Context, page: &Page<Ensemble>) -> Result<(), Failure> {
         }
         table(&["name", "service", "size", "working", "mode", "filter"], rows)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_wants_fewer_members_is_asked_also_while_none_of_them_can_leave() {
+        let said = fewer((3, 3), 1).unwrap();
+        assert!(said.starts_with("there are to be 1 member instead of 3: the others leave"), "{said}");
+        assert_eq!(fewer((3, 3), 3), None);
+        assert_eq!(fewer((3, 3), 5), None);
+        assert_eq!(fewer((0, 3), 1), None, "none is there that would leave");
+        // One has taken the place of another that is yet to leave: nobody asked for that just now.
+        assert_eq!(fewer((4, 3), 3), None);
+    }
 }

@@ -159,8 +159,10 @@ fn replace_refusal(
     if let Some((other, _)) = awaits_it {
         return Some(format!("device {device} is to take the place of OSD {other}"));
     }
-    let devices = ensemble.service.devices().map_or(0, BTreeSet::len);
-    (devices > MAX_DEVICES).then(|| format!("it has more than {MAX_DEVICES} devices"))
+    let service = with_device(&ensemble.service, osd, Some(device));
+    let devices = service.devices().map_or(0, BTreeSet::len);
+    (devices > MAX_DEVICES)
+        .then(|| format!("the ensemble would name {devices} devices, {MAX_DEVICES} at most"))
 }
 
 /// The settings with this device in the list, in the place of that of an OSD and of the one that was to be its successor; with its own if it stays.

@@ -150,7 +150,7 @@ impl EnsembleOsd {
 
 impl From<KnownOsd<'_>> for EnsembleOsd {
     fn from(from: KnownOsd<'_>) -> Self {
-        let KnownOsd { number, osd, report, stored, unreachable_since } = from;
+        let KnownOsd { number, osd, report, stored, unreachable_since, is_read: _ } = from;
         let silent = unreachable_since.map(|_| "is not known to work: its node is unreachable".to_owned());
         let said = report.map(|report| report.reason.clone()).filter(|reason| !reason.is_empty());
         let is_emptied = osd.phase == core::OsdPhase::Out;

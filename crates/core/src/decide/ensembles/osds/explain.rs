@@ -90,7 +90,7 @@ fn shown<'a>(fleet: &'a Fleet, members: &'a EnsembleMembers) -> impl Iterator<It
 }
 
 fn line(known: &KnownOsd<'_>, now: Timestamp) -> String {
-    let KnownOsd { number, osd, report, stored, unreachable_since } = known;
+    let KnownOsd { number, osd, report, stored, unreachable_since, is_read: _ } = known;
     let since = now.since(osd.since).brief();
     let does = match osd.phase {
         OsdPhase::Joining => "joins",

@@ -25,6 +25,8 @@ pub struct KnownOsd<'a> {
     pub stored: Option<&'a StoreOsd>,
     /// Since when its node is unreachable; `None` if it is not.
     pub unreachable_since: Option<Timestamp>,
+    /// Whether the store is read now, so that one that it does not list is not in it.
+    pub is_read: bool,
 }
 
 impl KnownOsd<'_> {
@@ -42,7 +44,7 @@ impl KnownOsd<'_> {
         match self.report.map(|report| report.state) {
             Some(MemberState::Failed | MemberState::Refused) => stored.map(|_| false),
             // While nobody reads the store, such as just after a monitor was lost, its node knows.
-            Some(MemberState::Working) => stored.or(Some(true)),
+            Some(MemberState::Working) => stored.or_else(|| (!self.is_read).then_some(true)),
             Some(MemberState::Prepared | MemberState::Starting | MemberState::Left) | None => stored,
         }
     }
@@ -64,7 +66,7 @@ pub fn known<'a>(fleet: &'a Fleet, members: &'a EnsembleMembers) -> Vec<KnownOsd
         let presence = fleet.presences.get(&osd.node).map(|kept| &kept.value);
         let unreachable = presence.filter(|presence| presence.contact == PresenceState::Unreachable);
         let unreachable_since = unreachable.map(|presence| presence.since);
-        KnownOsd { number: *number, osd, report, stored, unreachable_since }
+        KnownOsd { number: *number, osd, report, stored, unreachable_since, is_read: reader.is_some() }
     };
     members.osds.osds.iter().map(of).collect()
 }

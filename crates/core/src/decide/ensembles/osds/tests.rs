@@ -53,6 +53,13 @@ fn an_osd_is_believed_by_what_is_known_now_and_silence_is_no_failure() {
     let mut lost = members.clone();
     lost.osds.reader = None;
     assert_eq!(counts(site.fleet(), &lost).working_osds, 3, "their nodes know");
+    // One that is gone from the store does not work for it, whatever its node says.
+    let uuid = Osd::uuid(&members.identity, MemberNumber::new(3));
+    let gone = site.store.remove(&uuid).unwrap();
+    site.report(1, &members);
+    assert_eq!(up(&site), [Some(true), Some(false), None, Some(true)]);
+    site.store.insert(uuid, gone);
+    site.report(1, &members);
     // What the store said of one before nobody heard of its node is old.
     site.broken.clear();
     site.report(2, &members);
