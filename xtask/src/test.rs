@@ -70,10 +70,17 @@ pub(crate) fn run(root: &Path, filter: Option<&str>) -> Result<()> {
     // The stories start the program itself, so it is built first, as a user would build it.
     shell::run(root, "cargo", &["build", "--workspace", "--locked"])?;
     // All that fails is told at once: a run of everything is long.
-    let mut args = vec!["test", "--workspace", "--locked", "--no-fail-fast"];
+    let threads = threads();
+    let mut args = vec![&*threads, "cargo", "test", "--workspace", "--locked", "--no-fail-fast"];
     args.extend(filter);
-    shell::run(root, "cargo", &args)?;
+    shell::run(root, "env", &args)?;
     if filter.is_none() { with_other_etcd(root) } else { Ok(()) }
+}
+
+/// How many tests run at once: one more than there are processors, as most of them wait most of the time.
+fn threads() -> String {
+    let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    format!("RUST_TEST_THREADS={}", processors.saturating_add(1))
 }
 
 /// Runs what depends on etcd with the programs of its other release series.
@@ -85,7 +92,9 @@ fn with_other_etcd(root: &Path) -> Result<()> {
         programs.trim()
     ));
     let before = ["-c", r#"PATH="$1:$PATH"; shift; exec "$@""#, "sh", programs.trim()];
-    let test = ["cargo", "test", "--workspace", "--test", "it", "--locked", "--no-fail-fast", "--"];
+    let threads = threads();
+    let test =
+        ["env", &threads, "cargo", "test", "--workspace", "--test", "it", "--locked", "--no-fail-fast", "--"];
     shell::run(root, "sh", &[&before[..], &test[..], &OF_ETCD[..]].concat())
 }
 

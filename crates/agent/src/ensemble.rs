@@ -7,6 +7,7 @@ mod ceph;
 mod ceph_files;
 mod certificates;
 mod context;
+mod defragmentation;
 mod delegate;
 mod devices;
 mod directory;
@@ -158,7 +159,7 @@ struct Members {
     orders: watch::Receiver<Option<Arc<Order>>>,
     /// The members of an agent before, until they are ordered.
     entries: BTreeMap<EnsembleName, MemberEntry>,
-    /// By ensemble: where its order is put.
+    /// By ensemble that this node has had a member of since the agent was started: where its order is put, if it has one now.
     running: BTreeMap<EnsembleName, watch::Sender<Option<MemberOrder>>>,
     osds: Osds,
     known: watch::Sender<Option<NodeTold>>,
@@ -197,7 +198,6 @@ impl Members {
                 is_other
             });
         }
-        self.running.retain(|name, _| members.contains_key(name));
         for (name, wanted) in
             members.iter().filter(|(name, _)| !self.running.contains_key(*name)).collect::<Vec<_>>()
         {
@@ -212,7 +212,8 @@ impl Members {
     /// Reports the members, once each that is ordered was looked at: one that is missing in a report looks as if it were gone.
     fn publish(&self) {
         let reports = self.context.reports.borrow();
-        let ordered: BTreeSet<&EnsembleName> = self.running.keys().collect();
+        let running = self.running.iter().filter(|(_, order)| order.borrow().is_some());
+        let ordered: BTreeSet<&EnsembleName> = running.map(|(name, _)| name).collect();
         let is_whole = ordered.iter().all(|name| reports.contains_key(*name));
         let Some((osds, devices)) = self.osds.told() else { return };
         // Before the first order, all that there is to tell of are devices that others may want.

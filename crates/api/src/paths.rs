@@ -310,6 +310,8 @@ pub const ENSEMBLE_FAILOVER: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/fa
 pub const ENSEMBLE_REPLACE: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/replace";
 /// The restart of the members of an ensemble.
 pub const ENSEMBLE_RESTART: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/restart";
+/// The defragmentation of the members of an ensemble.
+pub const ENSEMBLE_DEFRAGMENT: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/defragment";
 /// The removal of an OSD of an ensemble.
 pub const ENSEMBLE_REMOVE_OSD: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/remove-osd";
 /// The replacement of an OSD of an ensemble.

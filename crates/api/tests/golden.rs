@@ -204,7 +204,7 @@ fn every_shape_of_ensembles_is_written_as_it_is_read() {
     holds::<v1::ensemble::PlanEnsemble>("ensemble_plan_of_replacement", |shape| shape);
     holds::<v1::ensemble::ScaleEnsemble>("ensemble_scale", |shape| shape);
     holds::<v1::ensemble::requests::ReplaceMember>("ensemble_replace", |shape| shape);
-    holds::<v1::ensemble::requests::RestartMembers>("ensemble_restart", |shape| shape);
+    holds::<v1::ensemble::requests::RollMembers>("ensemble_restart", |shape| shape);
     holds::<v1::ensemble::snapshots::TakeSnapshot>("ensemble_snapshot", |shape| shape);
 }
 

@@ -36,7 +36,7 @@ const RESTORERS: [&str; 2] = ["etcdutl", "etcdctl"];
 const ALARMS: [(&str, &str); 2] = [
     (
         "NOSPACE",
-        "takes no writes: its database has reached its quota; compact and defragment it, then end the alarm with etcdctl alarm disarm",
+        "takes no writes: its database has reached its quota; compact it with etcdctl compact, defragment it with bellwether ensemble defragment, then end the alarm with etcdctl alarm disarm",
     ),
     ("CORRUPT", "has other data than the others; replace the member whose data differ"),
 ];
@@ -253,6 +253,13 @@ impl Etcd {
         let revision =
             status.pointer("/header/revision").and_then(|revision| revision.as_str()?.parse().ok());
         revision.ok_or_else(|| "etcd does not say its revision".to_owned())
+    }
+
+    /// Has it give the space in its database that it does not need back to the disk. It answers once that is done, however long it takes.
+    pub(super) async fn defragment(&self) -> Result<(), String> {
+        let authority = self.authority();
+        let asked = post(&authority, self.tls.as_ref(), "/v3/maintenance/defragment", "{}").await;
+        asked.map(drop).map_err(|error| error.to_string())
     }
 
     /// Begins a snapshot of its data.

@@ -25,6 +25,7 @@ use tokio::time::Instant;
 use super::append_only::AppendOnly;
 use super::ceph::Ceph;
 use super::context::MemberContext;
+use super::defragmentation::Defragmentation;
 use super::directory::OwnDirectory;
 use super::etcd::Etcd;
 use super::independent::Independent;
@@ -89,6 +90,8 @@ pub(super) struct MemberTask {
     append_only: AppendOnly,
     /// The snapshots that this node takes.
     snapshots: Snapshots,
+    /// The defragmentation of an etcd.
+    defragmentation: Defragmentation,
     /// The OSDs of the store, where a monitor of Ceph reads them.
     store_osds: StoreOsds,
     /// The instance as which it is published; `None` if it is not.
@@ -107,6 +110,7 @@ impl MemberTask {
             shown: former.and_then(|number| instance::key(&ensemble, number)),
             directory: OwnDirectory::new(&context.dir, &ensemble),
             snapshots: Snapshots::new(&context.dir, &ensemble, &context.tasks),
+            defragmentation: Defragmentation::new(&context.tasks),
             log: context.logs.join(format!("ensemble-{ensemble}.log")),
             ensemble,
             order,
@@ -130,17 +134,23 @@ impl MemberTask {
         }
     }
 
-    /// Runs until the agent ends, or the order names the member no more. A program that runs goes on.
+    /// Runs until the agent ends. While the order does not name the member, a program that runs goes on, and is known when it is named again.
     pub(super) async fn run(mut self) {
         let token = self.context.tasks.token();
         let mut order = self.order.clone();
         let work = async {
             self.adopt().await;
             self.adopt_manager();
-            while let Some(order) = self.current() {
-                self.step(&order).await;
+            loop {
+                if let Some(order) = self.current() {
+                    self.step(&order).await;
+                    continue;
+                }
+                self.end().await;
+                if self.order.changed().await.is_err() {
+                    return;
+                }
             }
-            self.end().await;
         };
         // What is broken off halfway is looked at anew by the next agent.
         tokio::select! {
@@ -202,12 +212,13 @@ impl MemberTask {
 
     /// The order does not name the member any more.
     async fn end(&mut self) {
-        if self.entry.as_ref().is_some_and(|entry| entry.noted.has_left)
-            && let Err(error) = self.context.ledger.forget(&self.ensemble).await
-        {
-            tracing::warn!(ensemble = %self.ensemble, "cannot {error}");
-        }
         self.withdraw();
+        if self.entry.as_ref().is_some_and(|entry| entry.noted.has_left) {
+            if let Err(error) = self.context.ledger.forget(&self.ensemble).await {
+                tracing::warn!(ensemble = %self.ensemble, "cannot {error}");
+            }
+            *self = Self::new(self.ensemble.clone(), self.order.clone(), None, self.context.clone());
+        }
         self.context.reports.send_if_modified(|reports| reports.remove(&self.ensemble).is_some());
     }
 
@@ -363,6 +374,7 @@ impl MemberTask {
             passwords: self.access.taken().filter(|_| works).map(RedisAccess::versions),
             snapshot: self.snapshots.report(),
             restarted: self.entry.as_ref().and_then(|entry| entry.restarted),
+            defragmented: self.defragmentation.made(),
             osds: self.store_osds.told().osds.filter(|_| works),
             later: self.later(order),
         };

@@ -11,6 +11,7 @@ use bellwether_core::records::osd::{OsdOrder, OsdReport, OsdTask as Ordered};
 use bellwether_core::records::probes::MAX_REASON_BYTES;
 use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::name::EnsembleName;
+use bellwether_core::words::time::Timestamp;
 use bellwether_rt::fail::{self, FailPoint};
 use tokio::sync::watch;
 
@@ -351,6 +352,7 @@ impl OsdTask {
             reason: one_line(reason, MAX_REASON_BYTES),
             store_number: self.note.noted.number,
             restarted: self.note.restarted,
+            since: Timestamp::EPOCH,
         };
         self.board.put((&self.ensemble, self.number), report);
     }

@@ -83,7 +83,7 @@ pub struct Overview {
 }
 
 /// An ensemble of which something does not work, in the summary.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ImpairedEnsemble {
     /// Name of the ensemble.
     pub ensemble: String,
@@ -100,6 +100,9 @@ pub struct ImpairedEnsemble {
     /// Number of those of them that work.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub working_osds: u64,
+    /// Number of members that were to leave a minute ago or longer, and have not, of an ensemble that was deleted; absent of any other one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub staying: u64,
 }
 
 /// A condition in the summary.

@@ -133,6 +133,19 @@ pub(crate) enum EnsembleVerb {
         #[command(flatten)]
         consent: Consent,
     },
+    /// Defragment the databases of the members of an etcd one after the other: each gives the space that it does not need back to its disk
+    Defragment {
+        #[command(flatten)]
+        of: EnsembleName,
+        /// Withdraw the request: no other member is defragmented
+        #[arg(long)]
+        withdraw: bool,
+        /// Reason, kept in the history
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
+        #[command(flatten)]
+        consent: Consent,
+    },
     /// Remove an OSD of an ensemble of Ceph, once its data are on others
     RemoveOsd {
         #[command(flatten)]

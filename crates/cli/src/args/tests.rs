@@ -185,6 +185,7 @@ fn every_command_that_deletes_or_drains_asks_by_one_rule() {
         // What is retired is never trusted again.
         let removes = [
             "bellwether cluster members",
+            "bellwether ensemble defragment",
             "bellwether ensemble failover",
             "bellwether ensemble remove-foreign-member",
             "bellwether ensemble remove-osd",

@@ -5,8 +5,8 @@ mod failover;
 mod foreign;
 mod osds;
 mod requests;
-mod restart;
 mod restore;
+mod rolling;
 mod service;
 mod sheet;
 mod snapshots;
@@ -14,7 +14,7 @@ mod snapshots;
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::ensemble::adoption::RemoveForeignMember;
 use bellwether_api::v1::ensemble::osds::OsdPhase;
-use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
+use bellwether_api::v1::ensemble::requests::{ReplaceMember, RollMembers};
 use bellwether_api::v1::ensemble::restore::RestoreSpec;
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_api::v1::ensemble::status::EnsembleAction;
@@ -70,7 +70,10 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
             replace(context, &of.name, ReplaceMember { member, withdraw, reason }, consent).await?;
         }
         EnsembleVerb::Restart { of, withdraw, reason, consent } => {
-            restart::restart(context, &of.name, RestartMembers { withdraw, reason }, consent).await?;
+            rolling::restart(context, &of.name, RollMembers { withdraw, reason }, consent).await?;
+        }
+        EnsembleVerb::Defragment { of, withdraw, reason, consent } => {
+            rolling::defragment(context, &of.name, RollMembers { withdraw, reason }, consent).await?;
         }
         EnsembleVerb::ReplaceOsd { of, osd, device, withdraw: _, reason, consent } => {
             osds::replace(context, (&of.name, osd), (device, reason), consent).await?;

@@ -46,6 +46,7 @@ mod story_doctor;
 mod story_ensemble_adopted;
 mod story_ensemble_clocks;
 mod story_ensemble_foundation;
+mod story_ensemble_overtaken;
 mod story_ensemble_replaced;
 mod story_ensemble_restarted;
 mod story_ensemble_restored;

@@ -1,12 +1,12 @@
-//! The members of a real etcd are restarted one after the other under a client that keeps count of what was acknowledged: the leader last, after
-//! another one leads, and no two are away at once.
+//! The members of a real etcd are restarted, and their databases defragmented, one after the other under a client that keeps count of what was
+//! acknowledged: the leader last, after another one leads, and no two are away at once.
 
 use std::collections::BTreeMap;
 
 use bellwether_api::v1::service::InstanceStatus;
 
 use crate::place::{Setup, code, done, free_ports, text, wait_for};
-use crate::story_ensembles::{Writer, complete, etcds, installed, nothing_is_lost, spec};
+use crate::story_ensembles::{Writer, complete, etcds, installed, key, nothing_is_lost, post, spec};
 
 /// The node of the member that leads, once exactly one does.
 async fn leader(place: &Setup) -> String {
@@ -26,6 +26,48 @@ async fn leader(place: &Setup) -> String {
     })
     .await;
     found.unwrap()
+}
+
+/// The size of the database of each member that serves there, in bytes.
+fn sizes(addresses: &[String]) -> Vec<u64> {
+    let size = |address: &String| {
+        let answer = post(address, "/v3/maintenance/status", "{}")?;
+        let status: serde_json::Value = serde_json::from_str(answer.get(answer.find('{')?..)?).ok()?;
+        status.get("dbSize")?.as_str()?.parse().ok()
+    };
+    addresses.iter().filter_map(size).collect()
+}
+
+/// Data come and go, and what they leave free in the databases of all is returned.
+async fn defragmented(place: &Setup, addresses: &[String]) {
+    let at = addresses.iter().find(|at| post(at, "/v3/maintenance/status", "{}").is_some()).unwrap();
+    let value = "A".repeat(256 * 1024);
+    for number in 0..40 {
+        let body = format!(r#"{{"key": "{}", "value": "{value}"}}"#, key(0xf0_0000 + number));
+        assert!(post(at, "/v3/kv/put", &body).is_some(), "{number}");
+    }
+    let gone = format!(r#"{{"key": "{}", "range_end": "{}"}}"#, key(0xf0_0000), key(0xf0_ffff));
+    let answer = post(at, "/v3/kv/deleterange", &gone).unwrap();
+    let revision = answer.split(r#""revision":""#).nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let compaction = format!(r#"{{"revision": "{revision}", "physical": true}}"#);
+    assert!(post(at, "/v3/kv/compaction", &compaction).is_some());
+    let before = sizes(addresses);
+    assert!(before.len() == 3 && before.iter().all(|size| *size > 5_000_000), "{before:?}");
+
+    let asked = place.run(&["ensemble", "defragment", "store"]);
+    let said = text(&asked.stderr);
+    assert!(code(&asked) == 64 && said.contains("one after the other, the leader last"), "{said}");
+    let led = leader(place).await;
+    done(place, &["ensemble", "defragment", "store", "--yes", "--reason", "space"]);
+    let events = async || done(place, &["events", "--limit", "1000"]);
+    wait_for("all are defragmented", async || events().await.contains("ensemble.defragmented")).await;
+    let events = events().await;
+    let lines: Vec<&str> =
+        events.lines().filter(|line| line.contains("ensemble.member_defragmented")).collect();
+    assert!(lines.len() == 3 && lines[2].contains(&format!(" on {led}")), "{led} is not the last: {lines:?}");
+    let after = sizes(addresses);
+    assert!(after.len() == 3 && after.iter().all(|size| *size < 2_000_000), "{before:?} and {after:?}");
+    assert!(!done(place, &["why", "ensemble/store"]).contains("defragmented"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -67,6 +109,7 @@ async fn the_members_of_an_etcd_are_restarted_one_after_the_other_and_the_leader
     );
     assert_ne!(leader(&place).await, led);
     assert!(!done(&place, &["why", "ensemble/store"]).contains("restarted"));
+    defragmented(&place, &addresses).await;
     nothing_is_lost(writer, &addresses);
 
     // One alone does not serve meanwhile, and is restarted, too.

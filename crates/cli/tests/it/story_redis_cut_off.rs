@@ -94,6 +94,7 @@ async fn members_that_are_cut_off_from_each_other_are_followed_and_replaced() {
     assert_eq!(primary(&third).number, after.number, "the primary stays");
     writer.all_is_at(&format!("{}:{port}", hosts.address(host(&after))), "a replica that was cut off").await;
     let events = done(&place, &["events", "--limit", "1000"]);
+    assert!(events.contains("ensemble.member_cut_off"), "{events}");
     let gone = format!("serving → removed: member {cut_off}");
     assert!(
         events.lines().any(|line| line.contains(&gone) && line.contains("not connected to the primary")),

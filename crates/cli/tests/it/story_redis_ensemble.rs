@@ -172,7 +172,7 @@ impl Writer {
 }
 
 /// Each member is an instance of the service `cache`, and one of them is tagged as the primary.
-async fn are_instances_of_a_service(place: &Setup, members: &[EnsembleMember]) {
+pub(crate) async fn are_instances_of_a_service(place: &Setup, members: &[EnsembleMember]) {
     wait_for("the members are instances of the service cache", async || {
         let found = place.client().service("default", "cache", None, Duration::ZERO).await;
         let all = found.map(|service| service.instances).unwrap_or_default();

@@ -18,7 +18,7 @@ mod primaries;
 mod replace;
 pub mod reports;
 pub mod requests;
-mod restart;
+mod rolling;
 mod snapshots;
 pub mod strangers;
 pub mod verdict;
@@ -150,7 +150,7 @@ impl EnsembleSight<'_> {
         if let Some(node) = self.envoy(&members, &step, (&places, &voters)) {
             self.add(&mut members, node);
         }
-        let of_restart = self.restart(&mut members, |members| self.next_voter(members, &step));
+        let of_restart = self.roll(&mut members, |members| self.next_voter(members, &step));
         let change = self.foreign_removal(&members).or_else(|| self.change(&members));
         let change = self.after_leftovers(&members, change);
         members.change = change.or_else(|| self.transfer(&members));
@@ -177,6 +177,7 @@ impl EnsembleSight<'_> {
                 }
                 MemberPhase::Bootstrapping => VoterState::Joining { since: self.heard_since(member.since) },
                 MemberPhase::Voting => match self.silent_since(*number, member) {
+                    Some(_) if self.is_at_work(*number, member) => VoterState::Silent { since: self.now },
                     Some(since) if self.nodes.contains_key(&member.node) => {
                         let since = since.max(quorum_since);
                         VoterState::Silent {

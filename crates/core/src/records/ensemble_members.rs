@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use super::ensemble::EnsembleService;
 use super::ensemble_adoption::{Adoption, StoreEndpoint};
-use super::ensemble_requests::MemberRequests;
+use super::ensemble_requests::{MemberRequests, RollingAction};
 use super::ensemble_restore::{RestoreSource, SnapshotName};
 use super::ensemble_snapshots::{EnsembleSnapshots, SnapshotId};
 use super::member::{
@@ -183,7 +183,8 @@ impl EnsembleMembers {
                 passwords: self.passwords.clone(),
                 peers: self.peers_of(*number),
                 snapshots: self.snapshots.order(*number, &member.node),
-                restart: self.requests.restart_of(*number),
+                restart: self.requests.ordered(*number, RollingAction::Restart),
+                defragmentation: self.requests.ordered(*number, RollingAction::Defragment),
                 osds: self.osds.of_reader(*number, &self.requests),
             };
             (&member.node, order)

@@ -61,6 +61,8 @@ pub struct MemberOrder {
     pub snapshots: SnapshotOrder,
     /// The restart that it makes, by the time at which it was asked for, unless it has made it; `None` if none.
     pub restart: Option<Timestamp>,
+    /// The defragmentation of its database that it makes, in the same way.
+    pub defragmentation: Option<Timestamp>,
     /// What it does about OSDs; `None` if nothing.
     pub osds: Option<StoreOsdsOrder>,
 }
@@ -180,6 +182,8 @@ pub struct MemberReport {
     pub snapshot: Option<SnapshotReport>,
     /// The restart that it made last; `None` if none.
     pub restarted: Option<Timestamp>,
+    /// The defragmentation that its agent has made last, since that was started; `None` if none.
+    pub defragmented: Option<Timestamp>,
     /// The OSDs that the store has, by their ids; `None` if it was not ordered to read them, or could not.
     pub osds: Option<BTreeMap<String, StoreOsd>>,
     /// The later member that its node has had, if it was ordered an earlier one; so it is after a restore of an older backup.
@@ -204,6 +208,7 @@ impl MemberReport {
             passwords: None,
             snapshot: None,
             restarted: None,
+            defragmented: None,
             osds: None,
             later: None,
         }

@@ -6,7 +6,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::ensemble_requests::{MemberRequests, RestartRequest};
+use super::ensemble_requests::{MemberRequests, RollingRequest};
 use super::member_state::MemberState;
 use crate::words::counter::MemberNumber;
 use crate::words::digest::{FNV_START, fnv};
@@ -186,6 +186,8 @@ pub struct OsdReport {
     pub store_number: Option<u32>,
     /// The restart that it made last.
     pub restarted: Option<Timestamp>,
+    /// Since when it has this state, by the server's clock, which knows it alone.
+    pub since: Timestamp,
 }
 
 /// A device that a node offers, as its agent found it.
@@ -258,7 +260,7 @@ impl EnsembleOsds {
             OsdPhase::In => osd.fills,
             OsdPhase::Removed => false,
         };
-        let next = requests.restart.as_ref().and_then(RestartRequest::next_osd);
+        let next = requests.rolling.as_ref().and_then(RollingRequest::next_osd);
         let asks_to_stop = next.and_then(|next| self.osds.get(&next)?.store_number);
         let is_changing = self.change.is_some() || asks_to_stop.is_some() || self.osds.values().any(changes);
         (self.reader == Some(number)).then(|| StoreOsdsOrder {

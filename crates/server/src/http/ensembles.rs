@@ -7,7 +7,7 @@ use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::ensemble::adoption::RemoveForeignMember;
 use bellwether_api::v1::ensemble::certificates::{ClientCertificateRequest, EnsembleCertificate};
 use bellwether_api::v1::ensemble::osds::{RemoveOsd, ReplaceOsd};
-use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
+use bellwether_api::v1::ensemble::requests::{ReplaceMember, RollMembers};
 use bellwether_api::v1::ensemble::restore::RestoreSpec;
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_api::v1::ensemble::status::{EnsembleStatus, RefusedDevice};
@@ -17,6 +17,7 @@ use bellwether_core::decide::ensembles::osds::explain;
 use bellwether_core::decide::ensembles::plan;
 use bellwether_core::records::ensemble::Ensemble as CoreEnsemble;
 use bellwether_core::records::ensemble_members::EnsembleMembers;
+use bellwether_core::records::ensemble_requests::RollingAction;
 use bellwether_core::rollout::why::WhyTime;
 use bellwether_core::words::name::{EnsembleName, Namespace};
 use bellwether_core::world::World;
@@ -163,10 +164,23 @@ pub(crate) async fn restart(
     State(app): State<AppState>,
     (caller, readable): (Authenticated, Readable),
     (NamespacePath(namespace), NamedEnsemble(name)): (NamespacePath, NamedEnsemble),
-    OptionalBody(request): OptionalBody<RestartMembers>,
+    OptionalBody(request): OptionalBody<RollMembers>,
 ) -> Result<JsonAnswer<Ensemble>, Failure> {
     let scope = EnsembleScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at: None };
-    let ensemble = ops::ensemble_requests::restart(&app.records.transactor, scope, &request).await?;
+    let asked = (RollingAction::Restart, &request);
+    let ensemble = ops::ensemble_requests::roll(&app.records.transactor, scope, asked).await?;
+    Ok(JsonAnswer(changed(&app, &namespace, &readable, &ensemble)))
+}
+
+pub(crate) async fn defragment(
+    State(app): State<AppState>,
+    (caller, readable): (Authenticated, Readable),
+    (NamespacePath(namespace), NamedEnsemble(name)): (NamespacePath, NamedEnsemble),
+    OptionalBody(request): OptionalBody<RollMembers>,
+) -> Result<JsonAnswer<Ensemble>, Failure> {
+    let scope = EnsembleScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at: None };
+    let asked = (RollingAction::Defragment, &request);
+    let ensemble = ops::ensemble_requests::roll(&app.records.transactor, scope, asked).await?;
     Ok(JsonAnswer(changed(&app, &namespace, &readable, &ensemble)))
 }
 

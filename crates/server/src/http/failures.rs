@@ -5,6 +5,7 @@ use bellwether_api::v1::failure::{FailingInstance, FailingPart, Failure as Line,
 use bellwether_core::decide::ensembles::failing::{self, EnsemblePart};
 use bellwether_core::records::ensemble_members::EnsembleMembers;
 use bellwether_core::records::node::PresenceState;
+use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 
 use super::input::{JsonAnswer, NamespacePath};
@@ -18,26 +19,31 @@ pub(crate) async fn list(
     readable: Readable,
 ) -> Result<JsonAnswer<Failures>, Failure> {
     let world = app.world();
+    let now = app.clock.now();
     let mut failures =
-        world.fleets.get(&namespace).map_or_else(Failures::default, |fleet| failures(fleet, &readable));
+        world.fleets.get(&namespace).map_or_else(Failures::default, |fleet| failures(fleet, &readable, now));
     failures.revision = world.revision.get();
     Ok(JsonAnswer(failures))
 }
 
 /// What does not work of an ensemble, without members whose service instances say so already.
-fn parts(fleet: &Fleet, readable: &Readable, members: &EnsembleMembers) -> Vec<FailingPart> {
+fn parts(
+    fleet: &Fleet,
+    readable: &Readable,
+    (members, now): (&EnsembleMembers, Timestamp),
+) -> Vec<FailingPart> {
     let name = &members.ensemble;
     let is_told = |part: &failing::FailingPart| {
         let mut instances = fleet.failing_instances(&part.node);
         matches!(part.part, EnsemblePart::Member(_))
             && instances.any(|((service, _), _)| service.as_str() == name.as_str())
     };
-    let failing = failing::failing(fleet, members).into_iter();
+    let failing = failing::failing(fleet, members, now).into_iter();
     let seen = failing.filter(|part| readable.has(part.node.as_str()) && !is_told(part));
     seen.map(|part| FailingPart::of(name, part)).collect()
 }
 
-fn failures(fleet: &Fleet, readable: &Readable) -> Failures {
+fn failures(fleet: &Fleet, readable: &Readable, now: Timestamp) -> Failures {
     let mut all = Failures::default();
     let active = fleet.nodes.iter().filter(|(_, kept)| kept.value.decommissioned.is_none());
     for (name, _) in active.filter(|(name, _)| readable.has(name.as_str())) {
@@ -67,6 +73,6 @@ fn failures(fleet: &Fleet, readable: &Readable) -> Failures {
         all.services.extend(failing);
     }
     let ensembles = fleet.ensemble_members.values().map(|kept| &*kept.value);
-    all.ensembles = ensembles.flat_map(|members| parts(fleet, readable, members)).collect();
+    all.ensembles = ensembles.flat_map(|members| parts(fleet, readable, (members, now))).collect();
     all
 }

@@ -6,12 +6,12 @@ use bellwether_api::v1::overview::{
 };
 use bellwether_api::v1::server::Leader;
 use bellwether_core::access::ObjectKind;
-use bellwether_core::decide::ensembles::failing::counts;
+use bellwether_core::decide::ensembles::failing::{counts, is_staying};
 use bellwether_core::decide::reactions::is_limited;
 use bellwether_core::decide::sinks::{stuck_since, waits_for};
 use bellwether_core::records::reaction::ConditionSubject;
 use bellwether_core::rollout::board::Board;
-use bellwether_core::words::name::EntityName;
+use bellwether_core::words::name::{EnsembleName, EntityName};
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
 use bellwether_core::world::conditions::TrueCondition;
@@ -61,7 +61,7 @@ pub(crate) async fn get(
         refusing: tally.refusing,
         first_refusing: first_refusing(fleet, &readable),
         failing_instances: tally.failing_instances,
-        impaired_ensembles: impaired(fleet, &readable),
+        impaired_ensembles: impaired(fleet, &readable, app.clock.now()),
         not_runnable: fleet.not_runnable.size() as u64,
         first_not_runnable: first_not_runnable(fleet, &readable),
         conditions: conditions(fleet, &readable).count() as u64,
@@ -110,10 +110,10 @@ fn first_not_runnable(fleet: &Fleet, readable: &Readable) -> Option<String> {
     Some(format!("{} is {}", first.node, first.line()))
 }
 
-/// The ensembles of which not all works.
-fn impaired(fleet: &Fleet, readable: &Readable) -> Vec<ImpairedEnsemble> {
-    let seen =
-        fleet.ensembles.iter().filter(|(name, _)| readable.has_object(ObjectKind::Ensemble, name.as_str()));
+/// The ensembles of which not all works, and those that were deleted and of which something is still there.
+fn impaired(fleet: &Fleet, readable: &Readable, now: Timestamp) -> Vec<ImpairedEnsemble> {
+    let is_seen = |name: &EnsembleName| readable.has_object(ObjectKind::Ensemble, name.as_str());
+    let seen = fleet.ensembles.iter().filter(|(name, _)| is_seen(name));
     let impaired = seen.filter_map(|(name, kept)| {
         let members = fleet.ensemble_members.get(name);
         let counts = members.map(|members| counts(fleet, &members.value)).unwrap_or_default();
@@ -125,9 +125,19 @@ fn impaired(fleet: &Fleet, readable: &Readable) -> Vec<ImpairedEnsemble> {
             wanted: wanted as u64,
             osds: counts.osds as u64,
             working_osds: counts.working_osds as u64,
+            staying: 0,
         })
     });
-    impaired.collect()
+    let former = fleet.ensemble_members.iter().filter(|(name, _)| !fleet.ensembles.contains_key(*name));
+    let left = former.filter(|(name, _)| is_seen(name)).filter_map(|(name, kept)| {
+        let staying = kept.value.members.values().filter(|member| is_staying(member, now)).count();
+        (staying > 0).then(|| ImpairedEnsemble {
+            ensemble: name.to_string(),
+            staying: staying as u64,
+            ..ImpairedEnsemble::default()
+        })
+    });
+    impaired.chain(left).collect()
 }
 
 /// The conditions of data stores and clusters that are true. Nodes that nobody reaches are counted by their presence.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use bellwether_api::shape::reason;
-use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
+use bellwether_api::v1::ensemble::requests::{ReplaceMember, RollMembers};
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
-use bellwether_core::decide::ensembles::requests::{replace_refusal, restart_refusal, snapshot_refusal};
+use bellwether_core::decide::ensembles::requests::{replace_refusal, rolling_refusal, snapshot_refusal};
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::ensemble::{Ensemble, EnsembleService};
 use bellwether_core::records::ensemble_members::{EnsembleMembers, Member};
-use bellwether_core::records::ensemble_requests::RestartRequest;
+use bellwether_core::records::ensemble_requests::{RollingAction, RollingRequest};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, GuardedChangeset, Write};
@@ -89,14 +89,16 @@ pub async fn snapshot(
         .await
 }
 
-/// Asks that the members of an ensemble are restarted one after the other, or withdraws that. Asked again, all are restarted again.
+/// Asks that the members of an ensemble are restarted or defragmented one after the other, or withdraws that. Asked again, it is done with all of
+/// them again.
 ///
 /// # Errors
-/// [`OpError::NotFound`] for an ensemble without members; [`OpError::Invalid`] naming the field; [`OpError::Refused`] when it is not managed.
-pub async fn restart(
+/// [`OpError::NotFound`] for an ensemble without members; [`OpError::Invalid`] naming the field; [`OpError::Refused`] when it is not managed, or
+/// the other one is under way.
+pub async fn roll(
     transactor: &Transactor,
     scope: EnsembleScope<'_>,
-    request: &RestartMembers,
+    (action, request): (RollingAction, &RollMembers),
 ) -> Result<Ensemble, OpError> {
     let EnsembleScope { namespace, name, actor, .. } = scope;
     let reason = reason(&request.reason)?;
@@ -104,21 +106,30 @@ pub async fn restart(
     transactor
         .compare(namespace, actor, &key, |_, fleet, now| {
             let (ensemble, before) = any(fleet, name)?;
-            if request.withdraw && before.requests.restart.is_none() {
+            let asked = before.requests.rolling.as_ref();
+            if request.withdraw && asked.is_none_or(|asked| asked.action != action) {
                 return Ok((None, ensemble.clone()));
             }
-            if let Some(refusal) = restart_refusal(ensemble, before).filter(|_| !request.withdraw) {
-                let reason = format!("restart ensemble {name}: {refusal}");
-                return Err(OpError::Refused { reason, hint: None });
+            let (verb, kinds) = words(action);
+            if let Some(refusal) = rolling_refusal(ensemble, before, action).filter(|_| !request.withdraw) {
+                let other = asked.filter(|asked| asked.action != action);
+                let hint = other.map(|other| {
+                    let (other, _) = words(other.action);
+                    format!("to end that first: bellwether ensemble {other} {name} --withdraw")
+                });
+                return Err(OpError::Refused { reason: format!("{verb} ensemble {name}: {refusal}"), hint });
             }
             let annotation = Annotation { by: actor.clone(), reason: reason.clone(), at: now };
             let left = before.members.keys().copied().collect();
-            let osds_left = before.osds.present().map(|(number, _)| number).collect();
-            let restart = RestartRequest::new(annotation, left, osds_left);
+            let osds_left = || before.osds.present().map(|(number, _)| number).collect();
+            let asked = match action {
+                RollingAction::Restart => RollingRequest::restart(annotation, left, osds_left()),
+                RollingAction::Defragment => RollingRequest::defragmentation(annotation, left),
+            };
             let mut members = before.clone();
-            members.requests.restart = (!request.withdraw).then_some(restart);
-            let kind =
-                if request.withdraw { "ensemble.restart_withdrawn" } else { "ensemble.restart_requested" };
+            members.requests.rolling = (!request.withdraw).then_some(asked);
+            let [requested, withdrawn] = kinds;
+            let kind = if request.withdraw { withdrawn } else { requested };
             let said = event(kind, format!("ensemble/{name}"), cause(&reason));
             let writes = vec![Write::put(Record::EnsembleMembers(members))];
             // Whether it is managed was read.
@@ -127,6 +138,16 @@ pub async fn restart(
             Ok((Some(changeset), ensemble.clone()))
         })
         .await
+}
+
+/// The verb of what is done with members, and the kinds of the events that it was asked for and withdrawn.
+const fn words(action: RollingAction) -> (&'static str, [&'static str; 2]) {
+    match action {
+        RollingAction::Restart => ("restart", ["ensemble.restart_requested", "ensemble.restart_withdrawn"]),
+        RollingAction::Defragment => {
+            ("defragment", ["ensemble.defragment_requested", "ensemble.defragment_withdrawn"])
+        }
+    }
 }
 
 /// The fleet as it would be if the replacement of a member was asked. Nothing is written.

@@ -6,7 +6,7 @@ use bellwether_api::client::Client;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::apply::{ApplyOutcome, ApplyRequest};
 use bellwether_api::v1::ensemble::members::MemberPhase;
-use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
+use bellwether_api::v1::ensemble::requests::{ReplaceMember, RollMembers};
 use bellwether_api::v1::ensemble::service::{EtcdSpec, ServiceAgentSpec};
 use bellwether_api::v1::ensemble::snapshots::{SnapshotSpec, TakeSnapshot};
 use bellwether_api::v1::ensemble::status::EnsembleAction;
@@ -324,7 +324,7 @@ async fn who_may_replace_a_member_and_why_it_may_not_be_is_said_before_anything_
     admin.replace_member("default", "store", &withdrawn).await.unwrap();
     let events = admin.events("default", Some(0), 1_000, Duration::ZERO).await.unwrap().items;
     assert!(events.iter().all(|event| !event.kind.starts_with("ensemble.replace")), "nothing was asked");
-    let restart = RestartMembers { reason: "a new etcd".to_owned(), ..RestartMembers::default() };
+    let restart = RollMembers { reason: "a new etcd".to_owned(), ..RollMembers::default() };
     assert_eq!(problem(viewer.restart_ensemble("default", "store", &restart).await).0, Code::Forbidden);
     admin.restart_ensemble("default", "store", &restart).await.unwrap();
     let said = why(&admin, "ensemble/store").await;
@@ -332,9 +332,18 @@ async fn who_may_replace_a_member_and_why_it_may_not_be_is_said_before_anything_
         said.contains("its members are restarted one after the other") && said.contains("a new etcd"),
         "{said}"
     );
-    let withdraw = RestartMembers { withdraw: true, ..restart };
+    let defragment = RollMembers::default();
+    let (code, detail) = problem(admin.defragment_ensemble("default", "store", &defragment).await);
+    assert!(code == Code::Refused && detail.contains("its members are being restarted"), "{detail}");
+    let withdraw = RollMembers { withdraw: true, ..restart };
     admin.restart_ensemble("default", "store", &withdraw).await.unwrap();
     assert!(!why(&admin, "ensemble/store").await.contains("restarted"));
+    assert_eq!(problem(viewer.defragment_ensemble("default", "store", &defragment).await).0, Code::Forbidden);
+    admin.defragment_ensemble("default", "store", &defragment).await.unwrap();
+    let said = why(&admin, "ensemble/store").await;
+    assert!(said.contains("its members are defragmented one after the other"), "{said}");
+    admin.defragment_ensemble("default", "store", &withdraw).await.unwrap();
+    assert!(!why(&admin, "ensemble/store").await.contains("defragmented"));
 }
 
 #[tokio::test]

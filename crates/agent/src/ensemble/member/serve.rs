@@ -40,8 +40,10 @@ impl MemberTask {
     }
 
     async fn serve_etcd(&mut self, order: &MemberOrder, etcd: &Etcd) -> Result<(), String> {
+        self.defragmentation.follow(order, etcd);
         let answer = etcd.answer().await;
         let (state, reason) = change::state(&answer, self.has_served());
+        let reason = self.defragmentation.told().unwrap_or(reason);
         let MemberAnswer::Serving(membership) = answer else {
             if order.adoption.is_some()
                 && let Ok(read) = self.read_outside(order, etcd).await

@@ -12,7 +12,7 @@ use crate::v1::ensemble::certificates::{
 use crate::v1::ensemble::keys::{MemberKeys, MemberKeysRequest, OsdKeys, OsdKeysRequest};
 use crate::v1::ensemble::osds::{RemoveOsd, ReplaceOsd};
 use crate::v1::ensemble::passwords::{MemberPasswords, MemberPasswordsRequest};
-use crate::v1::ensemble::requests::{ReplaceMember, RestartMembers};
+use crate::v1::ensemble::requests::{ReplaceMember, RollMembers};
 use crate::v1::ensemble::snapshots::TakeSnapshot;
 use crate::v1::ensemble::{Ensemble, EnsembleSpec, FailoverEnsemble, PlanEnsemble, ScaleEnsemble};
 use crate::v1::page::Page;
@@ -97,9 +97,23 @@ impl Client {
         &self,
         namespace: &str,
         name: &str,
-        request: &RestartMembers,
+        request: &RollMembers,
     ) -> Result<Ensemble, CallError> {
         let path = fill(paths::ENSEMBLE_RESTART, &[namespace, name]);
+        self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
+    }
+
+    /// Asks that the members of an ensemble are defragmented, or withdraws that.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn defragment_ensemble(
+        &self,
+        namespace: &str,
+        name: &str,
+        request: &RollMembers,
+    ) -> Result<Ensemble, CallError> {
+        let path = fill(paths::ENSEMBLE_DEFRAGMENT, &[namespace, name]);
         self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
     }
 

@@ -90,6 +90,9 @@ pub struct MemberOrder {
     /// The restart that it makes, by the time at which it was asked for, in milliseconds since the Unix epoch; absent if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_ms: Option<u64>,
+    /// The defragmentation of its database that it makes, in the same way; absent if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defragmentation_ms: Option<u64>,
     /// What it does about OSDs; absent if nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub osds: Option<StoreOsdsOrder>,
@@ -136,6 +139,7 @@ impl From<&core::MemberOrder> for MemberOrder {
             peers: from.peers.iter().map(|number| number.get()).collect(),
             snapshots: (&from.snapshots).into(),
             restart_ms: from.restart.map(Timestamp::as_millis),
+            defragmentation_ms: from.defragmentation.map(Timestamp::as_millis),
             osds: from.osds.as_ref().map(Into::into),
         }
     }
@@ -166,6 +170,7 @@ impl TryFrom<MemberOrder> for core::MemberOrder {
             peers: from.peers.into_iter().map(MemberNumber::new).collect(),
             snapshots: from.snapshots.into(),
             restart: from.restart_ms.map(Timestamp::from_millis),
+            defragmentation: from.defragmentation_ms.map(Timestamp::from_millis),
             osds: from.osds.map(Into::into),
         })
     }

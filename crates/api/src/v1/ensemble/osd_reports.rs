@@ -59,6 +59,9 @@ pub struct ReportedOsd {
     /// The restart that it made last, in milliseconds since the Unix epoch; absent if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restarted_ms: Option<u64>,
+    /// Since when it has this state, in milliseconds since the Unix epoch, by the server's clock; what a node sends is not used.
+    #[serde(default)]
+    pub since_ms: u64,
 }
 
 /// A device that a node offers, as its agent found it.
@@ -93,17 +96,19 @@ impl From<StoreOsd> for core::StoreOsd {
 
 impl From<&core::OsdReport> for ReportedOsd {
     fn from(from: &core::OsdReport) -> Self {
-        let core::OsdReport { identity, state, reason, store_number, restarted } = from.clone();
+        let core::OsdReport { identity, state, reason, store_number, restarted, since } = from.clone();
         let restarted_ms = restarted.map(Timestamp::as_millis);
-        Self { identity, state: state.into(), reason, store_number, restarted_ms }
+        let since_ms = since.as_millis();
+        Self { identity, state: state.into(), reason, store_number, restarted_ms, since_ms }
     }
 }
 
 impl From<ReportedOsd> for core::OsdReport {
     fn from(from: ReportedOsd) -> Self {
-        let ReportedOsd { identity, state, reason, store_number, restarted_ms } = from;
+        let ReportedOsd { identity, state, reason, store_number, restarted_ms, since_ms } = from;
         let restarted = restarted_ms.map(Timestamp::from_millis);
-        Self { identity, state: state.into(), reason, store_number, restarted }
+        let since = Timestamp::from_millis(since_ms);
+        Self { identity, state: state.into(), reason, store_number, restarted, since }
     }
 }
 

@@ -78,6 +78,9 @@ pub struct ReportedMember {
     /// The restart that it made last, by the time at which it was asked for, in milliseconds since the Unix epoch; absent if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restarted_ms: Option<u64>,
+    /// The defragmentation that its agent has made last, in the same way; absent if none since the agent was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defragmented_ms: Option<u64>,
     /// The OSDs that the store has, by their ids; absent if it was not ordered to read them, or could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub osds: Option<BTreeMap<String, StoreOsd>>,
@@ -141,6 +144,7 @@ impl From<&core::MemberReport> for ReportedMember {
             passwords: from.passwords.as_ref().map(passwords::shape),
             snapshot: from.snapshot.as_ref().map(Into::into),
             restarted_ms: from.restarted.map(Timestamp::as_millis),
+            defragmented_ms: from.defragmented.map(Timestamp::as_millis),
             osds: from
                 .osds
                 .as_ref()
@@ -191,6 +195,7 @@ impl TryFrom<ReportedMember> for core::KnownMember {
             passwords: from.passwords.map(passwords::read).transpose()?,
             snapshot: from.snapshot.map(Into::into),
             restarted: from.restarted_ms.map(Timestamp::from_millis),
+            defragmented: from.defragmented_ms.map(Timestamp::from_millis),
             osds: from.osds.map(|osds| map_from(osds.into_iter().map(|(id, osd)| (id, osd.into())))),
             later: from.later.map(MemberNumber::new),
         };

@@ -17,6 +17,8 @@ words! {
         Replace = "replace",
         /// All are restarted, one after the other.
         Restart = "restart",
+        /// The databases of all are defragmented, one after the other.
+        Defragment = "defragment",
     }
 }
 
@@ -35,11 +37,11 @@ pub struct ReplaceMember {
     pub reason: String,
 }
 
-/// Request to restart the members of an ensemble one after the other, or not to go on with it.
+/// Request to restart or to defragment the members of an ensemble one after the other, or not to go on with it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RestartMembers {
-    /// Withdraws what was asked; a member that is being restarted is.
+pub struct RollMembers {
+    /// Withdraws what was asked; it is still done with the member with which it is being done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub withdraw: bool,
     /// Reason, recorded in its event.
@@ -65,19 +67,21 @@ pub struct StoredRequests {
     /// The members that others are to take the place of, by number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replace: Vec<StoredReplacement>,
-    /// The restart of the members.
+    /// What is done with all members, one after the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub restart: Option<StoredRestart>,
+    pub rolling: Option<StoredRolling>,
 }
 
-/// A restart of the members, as it is stored.
+/// What is done with one member after the other, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StoredRestart {
+pub struct StoredRolling {
+    /// What is done: members are restarted or defragmented.
+    pub action: RequestedAction,
     /// Who asked for it, when and why.
     pub annotation: Annotation,
-    /// Numbers of the members that are not restarted yet.
+    /// Numbers of the members with which it is not done yet.
     pub left: Vec<u64>,
-    /// Number of the one of them that is being restarted.
+    /// Number of the one of them with which it is being done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under_way: Option<u64>,
     /// Numbers of the OSDs that are not restarted yet.
@@ -106,12 +110,21 @@ impl RequestedChange {
             member: Some(number.get()),
             annotation: Annotation::from(asked),
         };
-        let restart = members.requests.restart.iter().map(|request| Self {
-            action: RequestedAction::Restart,
+        let rolling = members.requests.rolling.iter().map(|request| Self {
+            action: request.action.into(),
             member: None,
             annotation: Annotation::from(&request.annotation),
         });
-        members.requests.replace.iter().map(replacement).chain(restart).collect()
+        members.requests.replace.iter().map(replacement).chain(rolling).collect()
+    }
+}
+
+impl From<core::RollingAction> for RequestedAction {
+    fn from(from: core::RollingAction) -> Self {
+        match from {
+            core::RollingAction::Restart => Self::Restart,
+            core::RollingAction::Defragment => Self::Defragment,
+        }
     }
 }
 
@@ -129,14 +142,15 @@ impl From<&core::MemberRequests> for StoredRequests {
             member: number.get(),
             annotation: Annotation::from(asked),
         };
-        let restart = from.restart.as_ref().map(|request| StoredRestart {
+        let rolling = from.rolling.as_ref().map(|request| StoredRolling {
+            action: request.action.into(),
             annotation: Annotation::from(&request.annotation),
             left: request.left.iter().map(|number| number.get()).collect(),
             under_way: request.under_way.map(MemberNumber::get),
             osds_left: request.osds_left.iter().map(|number| number.get()).collect(),
             osd_under_way: request.osd_under_way.map(MemberNumber::get),
         });
-        Self { replace: from.replace.iter().map(replacement).collect(), restart }
+        Self { replace: from.replace.iter().map(replacement).collect(), rolling }
     }
 }
 
@@ -149,17 +163,25 @@ impl TryFrom<StoredRequests> for core::MemberRequests {
                 annotation.map_err(|error: ShapeError| error.within("requests.replace.annotation"))?;
             Ok::<_, ShapeError>((MemberNumber::new(stored.member), annotation))
         });
-        let restart = from.restart.map(|stored| {
+        let rolling = from.rolling.map(|stored| {
+            let action = match stored.action {
+                RequestedAction::Restart => core::RollingAction::Restart,
+                RequestedAction::Defragment => core::RollingAction::Defragment,
+                RequestedAction::Replace => {
+                    return Err(ShapeError::at("requests.rolling.action", "is done with one member"));
+                }
+            };
             let annotation = stored.annotation.try_into();
             let annotation =
-                annotation.map_err(|error: ShapeError| error.within("requests.restart.annotation"))?;
+                annotation.map_err(|error: ShapeError| error.within("requests.rolling.annotation"))?;
             let left = stored.left.into_iter().map(MemberNumber::new).collect();
             let osds_left = stored.osds_left.into_iter().map(MemberNumber::new).collect();
             let [under_way, osd_under_way] =
                 [stored.under_way, stored.osd_under_way].map(|number| number.map(MemberNumber::new));
-            let request = core::RestartRequest { annotation, left, under_way, osds_left, osd_under_way };
+            let request =
+                core::RollingRequest { action, annotation, left, under_way, osds_left, osd_under_way };
             Ok::<_, ShapeError>(request)
         });
-        Ok(Self { replace: try_map_from(replace)?, restart: restart.transpose()? })
+        Ok(Self { replace: try_map_from(replace)?, rolling: rolling.transpose()? })
     }
 }

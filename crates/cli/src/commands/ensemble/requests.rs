@@ -11,6 +11,7 @@ pub(super) fn line(asked: &RequestedChange) -> String {
     let what = match asked.action {
         RequestedAction::Replace => "is to be replaced",
         RequestedAction::Restart => "its members are restarted one after the other",
+        RequestedAction::Defragment => "its members are defragmented one after the other",
     };
     format!("{member}{what}, as {by} asked{because}")
 }

@@ -4,18 +4,21 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::osds::known::known;
+use super::osds::known::{KnownOsd, known};
 use super::plan::{MemberHealth, health, reported, working};
 use crate::records::ensemble::{EnsembleService, RedisSettings};
-use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
+use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase};
 use crate::records::member::{MemberReport, MemberState, Replication};
 use crate::records::osd::OsdPhase;
 use crate::words::counter::MemberNumber;
 use crate::words::name::NodeName;
-use crate::words::time::Timestamp;
+use crate::words::time::{Span, Timestamp};
 use crate::world::fleet::Fleet;
 
-/// A member or an OSD that does not work.
+/// Time after which a member that is to leave and has not is said to fail to.
+const LEAVES_WITHIN: Span = Span::from_secs(60);
+
+/// A member or an OSD that does not work, or does not leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailingPart {
     /// What it is.
@@ -59,7 +62,7 @@ pub fn said<'a>(members: &EnsembleMembers, number: MemberNumber, report: &'a Mem
 
 /// What does not work of an ensemble on nodes that are heard of. Of what is on others, nothing is known.
 #[must_use]
-pub fn failing(fleet: &Fleet, members: &EnsembleMembers) -> Vec<FailingPart> {
+pub fn failing(fleet: &Fleet, members: &EnsembleMembers, now: Timestamp) -> Vec<FailingPart> {
     let own = members.members.iter().filter_map(|(number, member)| {
         let MemberHealth::Reported(report) = health(fleet, members, *number) else { return None };
         let is_to_work = !matches!(member.phase, MemberPhase::Leaving(_) | MemberPhase::Removed(_));
@@ -91,11 +94,42 @@ pub fn failing(fleet: &Fleet, members: &EnsembleMembers) -> Vec<FailingPart> {
         (is_heard && (is_down || is_refused)).then(|| FailingPart {
             part: EnsemblePart::Osd(known.number),
             node: known.osd.node.clone(),
-            since: known.osd.since,
+            since: stands_since(&known),
             reason: if said.is_empty() { "is down, as the store says".to_string() } else { said.to_string() },
         })
     });
-    own.chain(osds).collect()
+    own.chain(staying(fleet, members, now)).chain(osds).collect()
+}
+
+/// Since when an OSD does not work, if its node says so, or since when it is what it is.
+fn stands_since(known: &KnownOsd<'_>) -> Timestamp {
+    let said = known.report.filter(|report| report.state != MemberState::Working);
+    said.map(|report| report.since).filter(|since| *since > known.osd.since).unwrap_or(known.osd.since)
+}
+
+/// Whether a member is to leave for longer than that takes, as at this time.
+#[must_use]
+pub fn is_staying(member: &Member, now: Timestamp) -> bool {
+    let is_leaving = matches!(member.phase, MemberPhase::Leaving(_) | MemberPhase::Removed(_));
+    is_leaving && now >= member.since.plus(LEAVES_WITHIN)
+}
+
+/// The members on nodes that are heard of that are to leave and do not.
+fn staying(fleet: &Fleet, members: &EnsembleMembers, now: Timestamp) -> impl Iterator<Item = FailingPart> {
+    let all = members.members.iter().filter(move |(_, member)| is_staying(member, now));
+    all.filter_map(move |(number, member)| {
+        let MemberHealth::Reported(report) = health(fleet, members, *number) else { return None };
+        let said = said(members, *number, report);
+        (report.state != MemberState::Left).then(|| FailingPart {
+            part: EnsemblePart::Member(*number),
+            node: member.node.clone(),
+            since: member.since,
+            reason: match said {
+                "" => "is to leave, and has not".to_string(),
+                said => format!("is to leave, and has not: it {said}"),
+            },
+        })
+    })
 }
 
 /// What a member of a Redis that works says of its replication.

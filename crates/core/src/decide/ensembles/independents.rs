@@ -37,7 +37,7 @@ impl EnsembleSight<'_> {
                 IndependentStep::Rest | IndependentStep::Wait(_) => break,
             }
         }
-        let of_restart = self.restart(&mut members, |members| self.next_independent(members, &step));
+        let of_restart = self.roll(&mut members, |members| self.next_independent(members, &step));
         let events = super::events(self.members, &members).into_iter().chain(of_restart).collect();
         let wake = self.wake_independents(&spec, &members);
         EnsembleDecision { members, step: EnsembleStep::Independent(step), events, wake }

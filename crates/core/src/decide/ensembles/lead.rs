@@ -3,9 +3,10 @@
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::ToString;
+use alloc::vec::Vec;
 
 use super::EnsembleSight;
-use crate::decide::placement::primary::{PrimaryStep, PrimaryWait};
+use crate::decide::placement::primary::{InstanceState, Instances, PrimaryStep, PrimaryWait};
 use crate::records::ensemble::EnsembleService;
 use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase};
 use crate::records::event::EventDraft;
@@ -124,6 +125,40 @@ impl EnsembleSight<'_> {
             after: Some(primary.to_string()),
             cause: format!("{cause}{}", members.ensemble),
         })
+    }
+
+    /// That a member is cut off from the others while the primary works, or is not any more. One that is being restarted is so as ordered.
+    pub(super) fn cut_off_changed(
+        &self,
+        members: &EnsembleMembers,
+        instances: &Instances,
+    ) -> Vec<EventDraft> {
+        let [before, after] = [&self.members.lead, &members.lead];
+        let primary = after.primary.and_then(|number| instances.get(&number));
+        let is_up = primary.is_some_and(|primary| primary.state == InstanceState::Up);
+        let restarted = members.requests.rolling.as_ref().and_then(|request| request.under_way);
+        let told = |(number, member): (&MemberNumber, &Member)| {
+            let [was_cut, is_cut] = [before, after].map(|lead| lead.cut_off.contains_key(number));
+            let gets_data = || self.said(*number, member).is_some_and(|said| said.streams || said.is_primary);
+            let kind = match was_cut {
+                false if is_cut && is_up && restarted != Some(*number) => "ensemble.member_cut_off",
+                true if !is_cut && gets_data() => "ensemble.member_reconnected",
+                true | false => return None,
+            };
+            let what = match after.primary == Some(*number) {
+                true => "the primary, and its replicas",
+                false => "and the primary",
+            };
+            let cause = format!("member {number} on {}, {what}", member.node);
+            Some(EventDraft {
+                kind,
+                subject: format!("ensemble/{}", members.ensemble),
+                before: None,
+                after: None,
+                cause,
+            })
+        };
+        members.members.iter().filter_map(told).collect()
     }
 
     /// That another member is the primary.

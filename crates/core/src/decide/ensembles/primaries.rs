@@ -58,12 +58,12 @@ impl EnsembleSight<'_> {
         }
         members.lead.tells_position = matches!(step, PrimaryStep::Wait(PrimaryWait::Copies(_)));
         members.lead.is_held = is_held(&step);
-        let mut events =
-            self.restart(&mut members, |members| self.next_instance(members, (&step, &instances)));
+        let mut events = self.roll(&mut members, |members| self.next_instance(members, (&step, &instances)));
         if let Some(to) = self.successor_for_restart(&members, (&instances, &places)) {
             members.lead.handover.get_or_insert(to);
         }
         events.splice(..0, super::events(self.members, &members));
+        events.extend(self.cut_off_changed(&members, &instances));
         events.extend(self.primary_held(&members));
         events.extend(self.primary_changed(&members));
         let wake = self.wake_instances(&spec, &members, &instances);

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::records::ensemble_members::MemberPhase;
-use crate::records::ensemble_requests::RestartRequest;
+use crate::records::ensemble_requests::RollingRequest;
 use crate::records::event::EventDraft;
 use crate::records::key::{Key, Record};
 use crate::records::member::{KnownMember, MemberReport, MemberState, NodeMembers};
@@ -35,6 +35,14 @@ pub fn absorb(
         member.since =
             before.filter(|before| is_same_state(before, member)).map_or(now, |before| before.since);
     }
+    for (name, osds) in &mut new.osds {
+        let before = last.and_then(|last| last.osds.get(name));
+        for (number, osd) in osds {
+            let before = before.and_then(|before| before.get(number));
+            let before = before.filter(|before| steady(before.state) == steady(osd.state));
+            osd.since = before.map_or(now, |before| before.since);
+        }
+    }
     // Its agent has lost what it knew of it. That it does not tell of it is no word about what it does.
     let forgotten = last.into_iter().flat_map(|last| &last.members);
     for (name, member) in forgotten.filter(|(_, member)| member.report.state != MemberState::Left) {
@@ -44,8 +52,9 @@ pub fn absorb(
     let silent = last.into_iter().flat_map(|last| &last.osds);
     for (name, osds) in silent {
         for (number, osd) in osds.iter().filter(|(_, osd)| osd.state != MemberState::Left) {
-            let untold =
-                OsdReport { state: MemberState::Failed, reason: NOT_REPORTED_OSD.into(), ..osd.clone() };
+            let since = if osd.state == MemberState::Failed { osd.since } else { now };
+            let (state, reason) = (MemberState::Failed, NOT_REPORTED_OSD.into());
+            let untold = OsdReport { state, reason, since, ..osd.clone() };
             new.osds.entry(name.clone()).or_default().entry(*number).or_insert(untold);
         }
     }
@@ -82,17 +91,21 @@ fn untold(member: &KnownMember, now: Timestamp) -> KnownMember {
 fn is_same_state(before: &KnownMember, now: &KnownMember) -> bool {
     let of = |member: &KnownMember| {
         let report = &member.report;
-        let state = match report.state {
-            MemberState::Starting => MemberState::Failed,
-            MemberState::Refused
-            | MemberState::Prepared
-            | MemberState::Working
-            | MemberState::Failed
-            | MemberState::Left => report.state,
-        };
-        (report.number, report.identity.clone(), state)
+        (report.number, report.identity.clone(), steady(report.state))
     };
     of(before) == of(now)
+}
+
+/// The state, in which one that starts does not work yet.
+const fn steady(state: MemberState) -> MemberState {
+    match state {
+        MemberState::Starting => MemberState::Failed,
+        MemberState::Refused
+        | MemberState::Prepared
+        | MemberState::Working
+        | MemberState::Failed
+        | MemberState::Left => state,
+    }
 }
 
 /// What a member is ordered to do that makes it stop.
@@ -111,10 +124,10 @@ impl Stops {
         let Some(members) = fleet.ensemble_members.get(name).map(|kept| &kept.value) else {
             return Self::Leaves;
         };
-        let is_restarted = |request: &RestartRequest| request.under_way == Some(number);
+        let is_restarted = |request: &RollingRequest| request.under_way == Some(number);
         match members.members.get(&number).map(|member| &member.phase) {
             None | Some(MemberPhase::Leaving(_) | MemberPhase::Removed(_)) => Self::Leaves,
-            Some(_) if members.requests.restart.as_ref().is_some_and(is_restarted) => Self::Restarts,
+            Some(_) if members.requests.rolling.as_ref().is_some_and(is_restarted) => Self::Restarts,
             Some(_) => Self::Never,
         }
     }
@@ -123,10 +136,10 @@ impl Stops {
         let Some(members) = fleet.ensemble_members.get(name).map(|kept| &kept.value) else {
             return Self::Leaves;
         };
-        let is_restarted = |request: &RestartRequest| request.osd_under_way == Some(number);
+        let is_restarted = |request: &RollingRequest| request.osd_under_way == Some(number);
         match members.osds.osds.get(&number).map(|osd| osd.phase) {
             None | Some(OsdPhase::Removed) => Self::Leaves,
-            Some(_) if members.requests.restart.as_ref().is_some_and(is_restarted) => Self::Restarts,
+            Some(_) if members.requests.rolling.as_ref().is_some_and(is_restarted) => Self::Restarts,
             Some(_) => Self::Never,
         }
     }

@@ -16,7 +16,7 @@ use crate::decide::placement::{CandidateNodes, Placed, next_node};
 use crate::records::annotation::Annotation;
 use crate::records::ensemble::{Ensemble, EnsembleMode, EnsembleService};
 use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
-use crate::records::ensemble_requests::RestartRequest;
+use crate::records::ensemble_requests::{RollingAction, RollingRequest};
 use crate::records::ensemble_snapshots::SnapshotFailure;
 use crate::words::counter::MemberNumber;
 use crate::words::name::NodeName;
@@ -153,8 +153,8 @@ fn no_room(places: &CandidateNodes, placed: &Placed<'_>) -> String {
     format!("it works, and no other node may have a member in its place{because}")
 }
 
-/// How far a restart is, line by line.
-fn restart_lines(members: &EnsembleMembers, request: &RestartRequest, now: Timestamp) -> Vec<String> {
+/// How far it is, line by line.
+fn rolling_lines(members: &EnsembleMembers, request: &RollingRequest, now: Timestamp) -> Vec<String> {
     let ago = now.since(request.annotation.at).brief();
     let list = |numbers: &BTreeSet<MemberNumber>| {
         numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
@@ -162,8 +162,9 @@ fn restart_lines(members: &EnsembleMembers, request: &RestartRequest, now: Times
     let left = (!request.left.is_empty()).then(|| list(&request.left));
     let osds = (!request.osds_left.is_empty()).then(|| format!("OSDs {}", list(&request.osds_left)));
     let left: Vec<String> = left.into_iter().chain(osds).collect();
+    let done = done(request.action);
     let asked = format!(
-        "its members are restarted one after the other, as was asked {ago} ago {}: left are {}",
+        "its members are {done} one after the other, as was asked {ago} ago {}: left are {}",
         request.annotation,
         left.join(", then ")
     );
@@ -172,17 +173,14 @@ fn restart_lines(members: &EnsembleMembers, request: &RestartRequest, now: Times
     }
     let under_way = request.under_way.and_then(|number| Some((number, members.members.get(&number)?)));
     let under_way = under_way.map(|(number, member)| {
-        format!(
-            "member {number} on node {} is being restarted; the next one waits until it works",
-            member.node
-        )
+        format!("member {number} on node {} is being {done}; the next one waits until it works", member.node)
     });
-    let waits = "no other one is restarted before all members work, and none joins or leaves".to_string();
+    let waits = format!("no other one is {done} before all members work, and none joins or leaves");
     Vec::from([asked, under_way.unwrap_or(waits)])
 }
 
 /// What is done with the OSDs, or waited for; `None` while it is the turn of members.
-fn osd_restart_line(members: &EnsembleMembers, request: &RestartRequest) -> Option<String> {
+fn osd_restart_line(members: &EnsembleMembers, request: &RollingRequest) -> Option<String> {
     let of = |number: MemberNumber| {
         let osd = members.osds.osds.get(&number)?;
         Some(format!("{} on node {}", named(number, osd), osd.node))
@@ -196,9 +194,24 @@ fn osd_restart_line(members: &EnsembleMembers, request: &RestartRequest) -> Opti
     ))
 }
 
-/// Why the members cannot be restarted now, in words that fit after "cannot restart ensemble store: "; `None` if they can.
+/// What is done with members, in words that fit after "they are ".
+const fn done(action: RollingAction) -> &'static str {
+    match action {
+        RollingAction::Restart => "restarted",
+        RollingAction::Defragment => "defragmented",
+    }
+}
+
+/// Why this cannot be done with the members now, in words that fit after "cannot restart ensemble store: "; `None` if it can.
 #[must_use]
-pub fn restart_refusal(ensemble: &Ensemble, members: &EnsembleMembers) -> Option<String> {
+pub fn rolling_refusal(
+    ensemble: &Ensemble,
+    members: &EnsembleMembers,
+    action: RollingAction,
+) -> Option<String> {
+    if action == RollingAction::Defragment && !ensemble.service.is_etcd() {
+        return Some(format!("only an etcd is defragmented, and it is one of {}", ensemble.service.title()));
+    }
     if ensemble.mode == EnsembleMode::Unmanaged {
         return Some(
             "the mode of the ensemble is unmanaged, and its members are left as they are".to_string(),
@@ -206,7 +219,11 @@ pub fn restart_refusal(ensemble: &Ensemble, members: &EnsembleMembers) -> Option
     }
     let serves = |phase: &MemberPhase| matches!(phase, MemberPhase::Voting | MemberPhase::Serving);
     let has_any = members.members.values().any(|member| serves(&member.phase));
-    (!has_any).then(|| "it has no members that serve yet".to_string())
+    if !has_any {
+        return Some("it has no members that serve yet".to_string());
+    }
+    let other = members.requests.rolling.as_ref().filter(|request| request.action != action)?;
+    Some(format!("its members are being {}, as was asked {}", done(other.action), other.annotation))
 }
 
 /// What was asked, line by line.
@@ -216,8 +233,8 @@ pub fn lines(members: &EnsembleMembers, now: Timestamp) -> Vec<String> {
         let ago = now.since(asked.at).brief();
         format!("member {number} is to be replaced, as was asked {ago} ago {asked}")
     };
-    let restart = members.requests.restart.iter().flat_map(|request| restart_lines(members, request, now));
-    members.requests.replace.iter().map(line).chain(restart).collect()
+    let rolling = members.requests.rolling.iter().flat_map(|request| rolling_lines(members, request, now));
+    members.requests.replace.iter().map(line).chain(rolling).collect()
 }
 
 /// What is to be known of snapshots, line by line.

@@ -4,8 +4,8 @@ mod model;
 mod outage;
 mod redis;
 mod replace;
-mod restart;
 mod restore;
+mod rolling;
 mod snapshots;
 
 use std::collections::BTreeSet;
@@ -18,6 +18,7 @@ use self::model::{Act, Installation};
 use super::EnsembleStep;
 use crate::decide::placement::quorum::{QuorumStep, QuorumWait};
 use crate::records::ensemble::{CephSettings, EnsembleMode, EnsembleService, EnsembleSize};
+use crate::records::ensemble_requests::RollingAction;
 
 const CEPH: EnsembleService =
     EnsembleService::Ceph(CephSettings { port: 3300, replicas: 3, devices: BTreeSet::new() });
@@ -312,7 +313,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         2 => (node.clone(), any::<bool>()).prop_map(|(node, lacks)| Act::Lack(node, lacks)),
         2 => (node.clone(), any::<bool>()).prop_map(|(node, is)| Act::Suspect(node, is)),
         1 => (node.clone(), any::<bool>()).prop_map(|(node, is)| Act::Break(node, is)),
-        1 => Just(Act::Restart),
+        1 => prop_oneof![Just(Act::Roll(RollingAction::Restart)), Just(Act::Roll(RollingAction::Defragment))],
         2 => node.clone().prop_map(Act::Replace),
         2 => node.prop_map(Act::Stale),
     ];
@@ -324,7 +325,7 @@ proptest! {
     #[test]
     fn histories_of_members_that_join_by_themselves_come_to_rest(nodes in 1_usize..7, acts in acts()) {
         let mut installation = Installation::of(nodes, EnsembleSize::Number(3), CEPH);
-        for act in acts.iter().filter(|act| !matches!(act, Act::Restart)) {
+        for act in acts.iter().filter(|act| !matches!(act, Act::Roll(_))) {
             installation.act(act);
         }
         if installation.is_lost() {
@@ -363,7 +364,7 @@ proptest! {
         let requests = &installation.members.requests;
         prop_assert!(requests.replace.is_empty(), "{:?}", installation);
         let is_whole = installation.store.working() == installation.store.voters();
-        prop_assert!(!is_whole || requests.restart.is_none(), "{:?}", installation);
+        prop_assert!(!is_whole || requests.rolling.is_none(), "{:?}", installation);
         prop_assert_eq!(installation.decide().members, installation.members, "at rest nothing is written");
     }
 }

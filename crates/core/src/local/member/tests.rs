@@ -32,6 +32,7 @@ fn order(number: u64, task: MemberTask) -> MemberOrder {
         peers: BTreeSet::new(),
         snapshots: SnapshotOrder::default(),
         restart: None,
+        defragmentation: None,
         osds: None,
     }
 }

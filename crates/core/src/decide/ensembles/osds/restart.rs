@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use super::{OsdsSight, StoreOsds, known};
-use crate::decide::ensembles::restart::{finish, told};
+use crate::decide::ensembles::rolling::{finish, told};
 use crate::records::ensemble_members::EnsembleMembers;
 use crate::records::event::EventDraft;
 use crate::records::member::MemberState;
@@ -21,7 +21,7 @@ impl OsdsSight<'_> {
         listed: Option<&StoreOsds>,
     ) -> Vec<EventDraft> {
         let mut events = Vec::new();
-        let Some(mut request) = members.requests.restart.clone() else { return events };
+        let Some(mut request) = members.requests.rolling.clone() else { return events };
         let runs = |number: &MemberNumber| {
             let osd = members.osds.osds.get(number);
             osd.is_some_and(|osd| !self.is_gone(osd) && matches!(osd.phase, OsdPhase::In | OsdPhase::Out))
@@ -39,10 +39,10 @@ impl OsdsSight<'_> {
             let cause = format!("{} on {}", known::named(number, osd), osd.node);
             events.push(told("ensemble.member_restarted", members, cause));
         }
-        members.requests.restart = Some(request.clone());
+        members.requests.rolling = Some(request.clone());
         if request.next_osd().is_some() {
             request.osd_under_way = self.next_restart(members, listed);
-            members.requests.restart = Some(request);
+            members.requests.rolling = Some(request);
         }
         events.extend(finish(members));
         events
@@ -50,7 +50,7 @@ impl OsdsSight<'_> {
 
     /// The OSD that is restarted now; `None` while it is waited for something.
     fn next_restart(&self, members: &EnsembleMembers, listed: Option<&StoreOsds>) -> Option<MemberNumber> {
-        let request = members.requests.restart.as_ref()?;
+        let request = members.requests.rolling.as_ref()?;
         let works = |number: MemberNumber, osd: &Osd| {
             let report = self.report(members, number, osd);
             self.is_heard(osd) && report.is_some_and(|report| report.state == MemberState::Working)

@@ -11,12 +11,15 @@ use super::explain::{lines, of_node, refused};
 use super::known::known;
 use crate::decide::ensembles::failing::{EnsemblePart, counts, failing};
 use crate::decide::ensembles::plan::plan;
+use crate::decide::ensembles::reports::absorb;
 use crate::records::ensemble::{CephSettings, EnsembleService};
-use crate::records::key::Record;
+use crate::records::key::{AnyRecord, Record};
+use crate::records::member::MemberState;
 use crate::records::node::PresenceState;
 use crate::records::osd::{Osd, OsdPhase, StoreAnswer};
+use crate::verdict::Write;
 use crate::words::counter::MemberNumber;
-use crate::words::time::Timestamp;
+use crate::words::time::{Span, Timestamp};
 
 #[test]
 fn each_device_becomes_an_osd_and_one_with_data_does_not() {
@@ -33,6 +36,30 @@ fn each_device_becomes_an_osd_and_one_with_data_does_not() {
 }
 
 #[test]
+fn since_when_an_osd_does_not_work_is_known_however_often_it_is_started_again() {
+    let mut site = Site::new();
+    site.settle();
+    let mut last = site.fleet().node_members.get(&node(2)).unwrap().value.as_ref().clone();
+    let mut says = |state, now| {
+        let mut said = last.clone();
+        for osd in said.osds.values_mut().flat_map(|osds| osds.values_mut()) {
+            (osd.state, osd.since) = (state, Timestamp::EPOCH);
+        }
+        let changeset = absorb(site.fleet(), Some(&last), said, NOW.plus(Span::from_secs(now))).unwrap();
+        let Some(Write::Put(record)) = changeset.writes.into_iter().next() else { panic!("it is written") };
+        let AnyRecord::Namespaced(Record::NodeMembers(kept)) = *record else { panic!("it is not its node") };
+        let since = kept.osds.values().flat_map(|osds| osds.values()).map(|osd| osd.since).max();
+        last = kept;
+        since.unwrap()
+    };
+    let failed = NOW.plus(Span::from_secs(50));
+    assert_eq!(says(MemberState::Failed, 50), failed);
+    assert_eq!(says(MemberState::Starting, 60), failed);
+    assert_eq!(says(MemberState::Failed, 70), failed);
+    assert_eq!(says(MemberState::Working, 80), NOW.plus(Span::from_secs(80)));
+}
+
+#[test]
 fn an_osd_is_believed_by_what_is_known_now_and_silence_is_no_failure() {
     let mut site = Site::new();
     site.settle();
@@ -40,13 +67,13 @@ fn an_osd_is_believed_by_what_is_known_now_and_silence_is_no_failure() {
         known(site.fleet(), &site.members()).iter().map(|known| known.is_up()).collect()
     };
     assert_eq!(up(&site), [Some(true); 4]);
-    assert_eq!(failing(site.fleet(), &site.members()), []);
+    assert_eq!(failing(site.fleet(), &site.members(), NOW), []);
     // Its node knows before the store does.
     site.broken.insert(2);
     let members = site.members();
     site.report(2, &members);
     assert_eq!(up(&site), [Some(true), Some(false), Some(true), Some(true)]);
-    let failed = failing(site.fleet(), &members);
+    let failed = failing(site.fleet(), &members, NOW);
     assert!(failed.len() == 1 && failed[0].part == EnsemblePart::Osd(MemberNumber::new(2)), "{failed:?}");
     assert_eq!((counts(site.fleet(), &members).osds, counts(site.fleet(), &members).working_osds), (4, 3));
     // The monitor that read the store is lost.
@@ -65,7 +92,7 @@ fn an_osd_is_believed_by_what_is_known_now_and_silence_is_no_failure() {
     site.report(2, &members);
     site.hear(2, PresenceState::Unreachable);
     assert_eq!(up(&site), [Some(true), None, Some(true), Some(true)]);
-    assert_eq!(failing(site.fleet(), &members), [], "it is not known to fail");
+    assert_eq!(failing(site.fleet(), &members, NOW), [], "it is not known to fail");
     assert_eq!(counts(site.fleet(), &members).working_osds, 3);
     let said = of_node(site.fleet(), &members, &node(2), NOW).concat();
     assert!(said.contains("is in for") && said.contains("its node is unreachable for"), "{said}");
@@ -168,14 +195,14 @@ fn osds_are_restarted_one_after_the_other_where_the_store_says_that_each_may_sto
     site.broken.insert(4);
     site.settle();
     assert_eq!(
-        site.members().requests.restart.and_then(|request| request.osd_under_way),
+        site.members().requests.rolling.and_then(|request| request.osd_under_way),
         Some(MemberNumber::new(4))
     );
     assert_eq!(site.restarts, []);
     site.broken.clear();
     site.settle();
     assert_eq!(site.restarts, [4, 1, 2, 3].map(|osd| (osd, at)));
-    assert_eq!(site.members().requests.restart, None);
+    assert_eq!(site.members().requests.rolling, None);
 }
 
 #[test]

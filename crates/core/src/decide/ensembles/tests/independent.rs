@@ -13,7 +13,7 @@ use crate::records::ensemble::{
     Ensemble, EnsembleMode, EnsembleService, EnsembleSize, IndependentSettings, Workload,
 };
 use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
-use crate::records::ensemble_requests::RestartRequest;
+use crate::records::ensemble_requests::RollingRequest;
 use crate::records::member::{KnownMember, MemberOrder, MemberReport, MemberState, MemberTask};
 use crate::words::counter::{EnsembleRevision, MemberNumber};
 use crate::words::name::NodeName;
@@ -176,6 +176,7 @@ impl Site {
                 reason: if state == MemberState::Refused { "it lacks it".into() } else { String::new() },
                 peer_url: format!("tcp://{name}:80"),
                 restarted: host.restarted,
+                defragmented: None,
                 ..MemberReport::of(order.number, order.identity.clone(), state)
             };
             let is_same = |known: &&KnownMember| {
@@ -212,7 +213,8 @@ impl Site {
             Act::Restart => {
                 let annotation = Annotation::of("ann".parse().unwrap(), at);
                 let left = self.members.members.keys().copied().collect();
-                self.members.requests.restart = Some(RestartRequest::new(annotation, left, BTreeSet::new()));
+                self.members.requests.rolling =
+                    Some(RollingRequest::restart(annotation, left, BTreeSet::new()));
             }
             Act::Pass(seconds) => self.pass(*seconds),
         }
@@ -270,7 +272,7 @@ fn one_after_the_other_is_restarted_those_that_do_not_work_first() {
         assert!(away.filter(|known| known.report.state == MemberState::Failed).count() <= 1);
     }
     assert_eq!(site.restarts.iter().map(|number| number.get()).collect::<Vec<_>>(), [2, 1, 3]);
-    assert_eq!(site.members.requests.restart, None);
+    assert_eq!(site.members.requests.rolling, None);
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -306,7 +308,7 @@ proptest! {
         let wanted = site.ensemble.size.wanted(0, 0);
         prop_assert_eq!(site.serving().len(), wanted, "{:?}", site.members);
         prop_assert_eq!(site.members.members.len(), wanted);
-        prop_assert_eq!(&site.members.requests.restart, &None);
+        prop_assert_eq!(&site.members.requests.rolling, &None);
         let decision = site.decide();
         prop_assert_eq!(decision.step, EnsembleStep::Independent(IndependentStep::Rest));
         prop_assert_eq!(decision.members, site.members);

@@ -17,6 +17,7 @@ use crate::decide::placement::{CandidateNode, CandidateNodes};
 use crate::records::annotation::Annotation;
 use crate::records::ensemble::{Ensemble, EnsembleMode, EnsembleService, EnsembleSize, EtcdSettings};
 use crate::records::ensemble_members::EnsembleMembers;
+use crate::records::ensemble_requests::RollingAction;
 use crate::records::ensemble_snapshots::SnapshotReport;
 use crate::records::member::{KnownMember, MemberOrder, MemberStart, MemberTask};
 use crate::words::counter::{EnsembleRevision, MemberNumber};
@@ -51,8 +52,8 @@ pub(super) enum Act {
     Lack(usize, bool),
     /// The program on a node does not run, or may again.
     Break(usize, bool),
-    /// A person wants all members restarted.
-    Restart,
+    /// A person wants all members restarted, or defragmented.
+    Roll(RollingAction),
     /// A person wants another member in the place of that of a node.
     Replace(usize),
     /// Something happens to a member of the store that is not of the ensemble.
@@ -74,6 +75,9 @@ struct Host {
     removed: Option<MemberNumber>,
     snapshot: Option<SnapshotReport>,
     restarted: Option<Timestamp>,
+    defragmented: Option<Timestamp>,
+    /// Until when it is being defragmented, in seconds; zero if it is not.
+    busy_until: u64,
     is_broken: bool,
 }
 
@@ -94,7 +98,7 @@ pub(super) struct Installation {
     hosts: BTreeMap<NodeName, Host>,
     listening_since: Timestamp,
     given: BTreeSet<MemberNumber>,
-    /// The members that were restarted, in this order.
+    /// The members that were restarted or defragmented, in this order.
     pub(super) restarted: Vec<MemberNumber>,
     /// Those of them that led.
     pub(super) restarted_as_leader: Vec<MemberNumber>,
@@ -191,7 +195,7 @@ impl Installation {
                 let host = self.host(*node);
                 (host.is_broken, host.is_running) = (*is_broken, false);
             }
-            Act::Restart => self.ask_for_restart(),
+            Act::Roll(action) => self.ask_roll(*action),
             Act::Replace(node) => {
                 let name = self.name(*node);
                 self.ask_for_another(&name);
@@ -248,7 +252,7 @@ impl Installation {
             let is_clean = self.members.members.values().all(|member| member.phase.as_str() == "voting");
             // While one is gone for good and no node can take its place, nobody is restarted.
             let is_done =
-                self.members.requests.restart.is_none() || self.store.working() < self.store.voters();
+                self.members.requests.rolling.is_none() || self.store.working() < self.store.voters();
             if is_at_rest && is_clean && is_done && !self.has_removals() {
                 return;
             }
@@ -314,7 +318,7 @@ impl Installation {
     pub(super) fn work_only_orders(&mut self) {
         let names: Vec<NodeName> = self.hosts.keys().cloned().collect();
         for name in &names {
-            if !self.restart(name) {
+            if !self.roll(name) {
                 self.work(name);
             }
             self.seen();

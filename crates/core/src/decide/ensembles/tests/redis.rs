@@ -272,7 +272,7 @@ proptest! {
             return Ok(());
         }
         prop_assert!(machines.primary_host().is_some(), "{step:?}");
-        let (replace, restart) = (&machines.members.requests.replace, &machines.members.requests.restart);
+        let (replace, restart) = (&machines.members.requests.replace, &machines.members.requests.rolling);
         let waits = matches!(&step, EnsembleStep::Primary(PrimaryStep::Wait(
             PrimaryWait::NoRoom { .. } | PrimaryWait::NoSuccessor(_))));
         prop_assert!(replace.is_empty() && restart.is_none() || waits, "{replace:?}, {restart:?} and {step:?}");

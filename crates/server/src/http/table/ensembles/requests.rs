@@ -4,7 +4,7 @@ use bellwether_api::paths;
 use bellwether_api::v1::ensemble::Ensemble;
 use bellwether_api::v1::ensemble::adoption::RemoveForeignMember;
 use bellwether_api::v1::ensemble::osds::{RemoveOsd, ReplaceOsd};
-use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
+use bellwether_api::v1::ensemble::requests::{ReplaceMember, RollMembers};
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_core::access::{ObjectKind, RequiredAccess};
 use utoipa::openapi::path::HttpMethod::Post;
@@ -26,7 +26,7 @@ pub(super) fn requests(routes: Routes) -> Routes {
         .optional_body(),
         handlers::snapshot,
     );
-    let routes = routes.add::<RestartMembers, Ensemble, _, _>(
+    let routes = routes.add::<RollMembers, Ensemble, _, _>(
         route(
             Post,
             paths::ENSEMBLE_RESTART,
@@ -35,6 +35,16 @@ pub(super) fn requests(routes: Routes) -> Routes {
         )
         .optional_body(),
         handlers::restart,
+    );
+    let routes = routes.add::<RollMembers, Ensemble, _, _>(
+        route(
+            Post,
+            paths::ENSEMBLE_DEFRAGMENT,
+            replace,
+            "Defragment the databases of the members of an etcd one after the other, the leader last, or withdraw that",
+        )
+        .optional_body(),
+        handlers::defragment,
     );
     let routes = routes.add::<RemoveForeignMember, Ensemble, _, _>(
         route(

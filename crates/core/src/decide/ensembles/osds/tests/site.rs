@@ -11,7 +11,7 @@ use crate::records::ensemble::{
     CephSettings, Ensemble, EnsembleMode, EnsembleService, EnsembleSize, FAILOVER_AFTER, JOIN_WITHIN,
 };
 use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase};
-use crate::records::ensemble_requests::RestartRequest;
+use crate::records::ensemble_requests::RollingRequest;
 use crate::records::key::Record;
 use crate::records::member::{KnownMember, MemberReport, MemberState, Membership, NodeMembers};
 use crate::records::node::{Cordon, Drain, Node, Presence, PresenceState};
@@ -270,7 +270,14 @@ impl Site {
             let identity = members.identity.clone();
             let restarts = self.restarts.iter().filter(|(osd, _)| *osd == of.get());
             let restarted = restarts.map(|(_, at)| *at).max();
-            let report = OsdReport { identity, state, reason: String::new(), store_number: None, restarted };
+            let report = OsdReport {
+                identity,
+                state,
+                reason: String::new(),
+                store_number: None,
+                restarted,
+                since: Timestamp::EPOCH,
+            };
             osds.insert(*of, report);
         }
         let device = DeviceReport { path: "/dev/sdb".to_string(), bytes: 1 << 30, used_by };
@@ -353,7 +360,7 @@ impl Site {
         let mut members = self.members();
         let annotation = Annotation::of("ann".parse().unwrap(), at);
         let osds = members.osds.present().map(|(number, _)| number).collect();
-        members.requests.restart = Some(RestartRequest::new(annotation, BTreeSet::new(), osds));
+        members.requests.rolling = Some(RollingRequest::restart(annotation, BTreeSet::new(), osds));
         self.put(Record::EnsembleMembers(members));
     }
 

@@ -3,7 +3,9 @@
 use super::*;
 use crate::decide::ensembles::failing::{counts, failing};
 use crate::records::ensemble::RedisSettings;
+use crate::records::ensemble_members::RemovalReason;
 use crate::records::member::Replication;
+use crate::words::time::Span;
 
 /// Three members of a Redis on nodes of the same numbers, of which the first is the primary and the others get its data.
 struct Cache {
@@ -63,7 +65,11 @@ impl Cache {
 
     /// The members that fail, each with the reason.
     fn failing(&self) -> Vec<String> {
-        let parts = failing(self.fleet(), &self.members);
+        self.failing_at(NOW)
+    }
+
+    fn failing_at(&self, now: Timestamp) -> Vec<String> {
+        let parts = failing(self.fleet(), &self.members, now);
         parts.iter().map(|part| format!("{} {}", part.node, part.reason)).collect()
     }
 
@@ -167,4 +173,21 @@ fn a_primary_on_a_node_that_was_decommissioned_does_not_count_though_replicas_ge
     });
     cache.says(3, |said| said.follows = Some(url(2)));
     assert_eq!((cache.counted(), cache.failing()), (2, Vec::new()));
+}
+
+#[test]
+fn a_member_that_is_to_leave_and_does_not_is_told_of_after_a_minute_also_of_a_deleted_ensemble() {
+    let mut cache = Cache::new(0);
+    let number = MemberNumber::new(3);
+    cache.members.members.get_mut(&number).unwrap().phase = MemberPhase::Leaving(RemovalReason::Deleted);
+    let mut report = report(&cache.members, number, MemberState::Failed);
+    report.reason = "ensemble cache: member 3 cannot be stopped: exit code 5".to_string();
+    cache.site.tell(&cache.members, 3, report.clone());
+    assert_eq!(cache.failing(), [""; 0], "it takes its time");
+    let late = NOW.plus(Span::from_secs(60));
+    let told = ["db-3 is to leave, and has not: it cannot be stopped: exit code 5"];
+    assert_eq!(cache.failing_at(late), told);
+    report.state = MemberState::Left;
+    cache.site.tell(&cache.members, 3, report);
+    assert_eq!(cache.failing_at(late), [""; 0]);
 }

@@ -4,9 +4,10 @@ use std::string::String;
 use std::vec::Vec;
 
 use super::{Host, Installation, url};
+use crate::decide::ensembles::requests::rolling_refusal;
 use crate::records::annotation::Annotation;
 use crate::records::ensemble_members::MemberPhase;
-use crate::records::ensemble_requests::RestartRequest;
+use crate::records::ensemble_requests::{RollingAction, RollingRequest};
 use crate::records::ensemble_snapshots::{SnapshotContent, SnapshotReport};
 use crate::records::member::{KnownMember, MemberOrder, MemberReport, MemberState, MemberTask};
 use crate::words::counter::MemberNumber;
@@ -59,6 +60,7 @@ impl Installation {
                 passwords: None,
                 snapshot: host.snapshot.clone(),
                 restarted: host.restarted,
+                defragmented: host.defragmented,
                 osds: None,
                 later: None,
             };
@@ -85,12 +87,15 @@ impl Installation {
         self.store.entries.retain(|_, entry| entry.node == *node);
     }
 
-    /// A person wants all members restarted.
-    pub(in super::super) fn ask_for_restart(&mut self) {
+    /// A person wants all members restarted or defragmented, unless the other one is asked for.
+    pub(in super::super) fn ask_roll(&mut self, action: RollingAction) {
+        if rolling_refusal(&self.ensemble, &self.members, action).is_some() {
+            return;
+        }
         let annotation = Annotation::of("ann".parse().unwrap(), self.at());
         let left = self.members.members.keys().copied().collect();
-        self.members.requests.restart =
-            Some(RestartRequest::new(annotation, left, std::collections::BTreeSet::new()));
+        let restart = RollingRequest::restart(annotation, left, std::collections::BTreeSet::new());
+        self.members.requests.rolling = Some(RollingRequest { action, ..restart });
     }
 
     /// The member that leads.
@@ -99,8 +104,37 @@ impl Installation {
         self.store.entries.get(leader).map(|entry| entry.number)
     }
 
-    /// Restarts the member of a node, if it is ordered and was not: it is away until its node works again. Answers whether it was.
-    pub(super) fn restart(&mut self, name: &NodeName) -> bool {
+    /// Does with the member of a node what is ordered and was not done: it is away until its node works again. Answers whether it is.
+    pub(super) fn roll(&mut self, name: &NodeName) -> bool {
+        self.restart(name) || self.defragment(name)
+    }
+
+    /// Its database is defragmented, for longer than anybody waits for one that does not answer.
+    fn defragment(&mut self, name: &NodeName) -> bool {
+        let is_leader = self.own_id(name).is_some_and(|id| self.store.leader.as_ref() == Some(&id));
+        let now = self.now;
+        let host = self.hosts.get_mut(name).unwrap();
+        let order = host.order.as_ref();
+        let Some((number, at)) = order.and_then(|order| Some((order.number, order.defragmentation?))) else {
+            host.busy_until = 0;
+            return false;
+        };
+        if host.defragmented >= Some(at) {
+            return false;
+        }
+        if host.busy_until == 0 {
+            (host.busy_until, host.is_running) = (now + 40, false);
+            self.restarted.push(number);
+            self.restarted_as_leader.extend(is_leader.then_some(number));
+        }
+        if now >= host.busy_until {
+            (host.busy_until, host.defragmented) = (0, Some(at));
+            return false;
+        }
+        true
+    }
+
+    fn restart(&mut self, name: &NodeName) -> bool {
         let is_leader = self.own_id(name).is_some_and(|id| self.store.leader.as_ref() == Some(&id));
         let host = self.hosts.get_mut(name).unwrap();
         let Some((number, at)) = host.order.as_ref().and_then(|order| Some((order.number, order.restart?)))

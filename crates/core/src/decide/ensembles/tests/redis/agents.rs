@@ -117,6 +117,7 @@ impl Machines {
         let report = MemberReport {
             peer_url: url(name),
             restarted: host.restarted,
+            defragmented: None,
             has_ended: host.down > 0,
             replication: said.filter(|_| state == MemberState::Working),
             ..MemberReport::of(order.number, identity, state)

@@ -5,6 +5,12 @@ use super::model::Machines;
 use super::{three, wait};
 use crate::decide::placement::primary::PrimaryWait;
 
+/// What was told of connections.
+fn told(machines: &Machines) -> std::vec::Vec<&str> {
+    let of = ["ensemble.member_cut_off", "ensemble.member_reconnected"];
+    machines.events.iter().copied().filter(|kind| of.contains(kind)).collect()
+}
+
 #[test]
 fn a_primary_that_is_cut_off_from_its_replicas_alone_is_followed_after_its_time_and_comes_back_as_a_replica()
 {
@@ -80,10 +86,12 @@ fn with_no_other_machine_a_replica_that_is_cut_off_stays() {
     machines.act(&Act::CutPeers(replica));
     machines.pass(100);
     assert!(machines.serving() == 3 && machines.is_replica(replica));
+    assert_eq!(told(&machines), ["ensemble.member_cut_off"]);
     assert_eq!(wait(&machines), Some(PrimaryWait::NoRoom { missing: 1 }));
     machines.act(&Act::Heal(replica));
     machines.settle();
     assert!(machines.is_replica(replica) && machines.members.lead.cut_off.is_empty());
+    assert_eq!(told(&machines), ["ensemble.member_cut_off", "ensemble.member_reconnected"]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::decide::placement::{CandidateNode, CandidateNodes};
 use crate::records::annotation::Annotation;
 use crate::records::ensemble::{Ensemble, EnsembleMode, EnsembleService, EnsembleSize, RedisSettings};
 use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
-use crate::records::ensemble_requests::RestartRequest;
+use crate::records::ensemble_requests::RollingRequest;
 use crate::records::ensemble_snapshots::SnapshotPolicy;
 use crate::records::member::{KnownMember, MemberOrder};
 use crate::words::counter::{EnsembleRevision, MemberNumber};
@@ -62,6 +62,8 @@ pub(super) struct Machines {
     writes: u64,
     acknowledged: BTreeSet<u64>,
     given: BTreeSet<MemberNumber>,
+    /// The kinds of what was told.
+    pub(super) events: Vec<&'static str>,
 }
 
 pub(super) fn url(node: &NodeName) -> String {
@@ -104,6 +106,7 @@ impl Machines {
             acknowledged: BTreeSet::new(),
             restarts: Vec::new(),
             given: BTreeSet::new(),
+            events: Vec::new(),
         }
     }
 
@@ -204,7 +207,8 @@ impl Machines {
             Act::RestartAll => {
                 let annotation = Annotation::of("ann".parse().unwrap(), self.at());
                 let left = self.members.members.keys().copied().collect();
-                self.members.requests.restart = Some(RestartRequest::new(annotation, left, BTreeSet::new()));
+                self.members.requests.rolling =
+                    Some(RollingRequest::restart(annotation, left, BTreeSet::new()));
             }
             Act::Replace(host) => {
                 let (node, asked) = (self.name(*host), Annotation::of("ann".parse().unwrap(), self.at()));
@@ -319,7 +323,7 @@ impl Machines {
             let is_copied = self.hosts.values().all(|host| {
                 !host.is_running || host.is_primary || host.history == self.histories_of_primary()
             });
-            if is_at_rest && is_clean && is_copied && self.members.requests.restart.is_none() {
+            if is_at_rest && is_clean && is_copied && self.members.requests.rolling.is_none() {
                 return;
             }
         }
@@ -364,6 +368,7 @@ impl Machines {
             }
         }
         self.members = decision.members;
+        self.events.extend(decision.events.iter().map(|event| event.kind));
         let orders: BTreeMap<_, _> =
             self.members.orders().map(|(node, order)| (node.clone(), order)).collect();
         for (name, host) in self.hosts.iter_mut().filter(|(_, host)| host.cut_since.is_none()) {

@@ -1,7 +1,7 @@
-//! `ensemble restart`.
+//! `ensemble restart` and `ensemble defragment`: what is done with one member after the other.
 
 use bellwether_api::v1::ensemble::Ensemble;
-use bellwether_api::v1::ensemble::requests::RestartMembers;
+use bellwether_api::v1::ensemble::requests::RollMembers;
 use bellwether_api::v1::ensemble::service::ServiceAgentSpec;
 use bellwether_core::words::plural::plural;
 
@@ -14,7 +14,7 @@ use crate::exit::Failure;
 pub(super) async fn restart(
     context: &Context,
     name: &str,
-    request: RestartMembers,
+    request: RollMembers,
     consent: Consent,
 ) -> Result<(), Failure> {
     let (client, namespace) = (&context.client, context.namespace.as_str());
@@ -36,12 +36,43 @@ pub(super) async fn restart(
         confirm(&format!("{members} of ensemble {name}: {order}{away}\nrestart ensemble {name}?"), consent)?;
     }
     client.restart_ensemble(namespace, name, &request).await?;
-    let what = if request.withdraw { "is not restarted any further" } else { "is to be restarted" };
-    context.show.changed(&format!("ensemble {name}: {what}"));
+    asked(context, name, request.withdraw, "restarted");
+    Ok(())
+}
+
+/// Asks that the members are defragmented, after the question whether that is meant; or withdraws that.
+pub(super) async fn defragment(
+    context: &Context,
+    name: &str,
+    request: RollMembers,
+    consent: Consent,
+) -> Result<(), Failure> {
+    let (client, namespace) = (&context.client, context.namespace.as_str());
     if !request.withdraw {
+        let ensemble = client.ensemble(namespace, name).await?;
+        let away = match serving(&ensemble) {
+            0 | 1 => "\nit does not serve meanwhile, which with a large database takes minutes",
+            _ => "\neach does not answer meanwhile, which with a large database takes minutes",
+        };
+        let members = plural(usize::try_from(serving(&ensemble)).unwrap_or(usize::MAX), "member");
+        let order = "one after the other, the leader last";
+        confirm(
+            &format!("{members} of ensemble {name}: {order}{away}\ndefragment ensemble {name}?"),
+            consent,
+        )?;
+    }
+    client.defragment_ensemble(namespace, name, &request).await?;
+    asked(context, name, request.withdraw, "defragmented");
+    Ok(())
+}
+
+/// Says what was asked.
+fn asked(context: &Context, name: &str, is_withdrawn: bool, what: &str) {
+    let what = if is_withdrawn { format!("is not {what} any further") } else { format!("is to be {what}") };
+    context.show.changed(&format!("ensemble {name}: {what}"));
+    if !is_withdrawn {
         context.show.note(&format!("see how far it is: bellwether why ensemble/{name}"));
     }
-    Ok(())
 }
 
 fn serving(ensemble: &Ensemble) -> u64 {

@@ -1,5 +1,5 @@
-//! The members of an ensemble restarted one after the other because somebody asked for it: those that do not work first, then those that follow,
-//! the leader or the primary last, after another one has taken over. Each works again before the next one is stopped.
+//! The members of an ensemble restarted, or defragmented, one after the other because somebody asked for it: those that do not work first, then
+//! those that follow, the leader or the primary last, after another one has taken over. Each works again before it is the turn of the next one.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -10,19 +10,20 @@ use crate::decide::placement::independent::{IndependentStep, IndependentWait};
 use crate::decide::placement::primary::{Instance, InstanceState, Instances, PrimaryStep, PrimaryWait};
 use crate::decide::placement::quorum::{QuorumStep, QuorumWait};
 use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, OrderedChange};
+use crate::records::ensemble_requests::RollingAction;
 use crate::records::event::EventDraft;
 use crate::records::member::{MemberReport, MemberState, MembershipChange};
 use crate::words::counter::MemberNumber;
 
 impl EnsembleSight<'_> {
-    /// Records which members were restarted, and orders the next one, if there is one now. Answers what is told of it.
-    pub(super) fn restart(
+    /// Records with which members it was done, and orders the next one, if there is one now. Answers what is told of it.
+    pub(super) fn roll(
         &self,
         members: &mut EnsembleMembers,
         next: impl FnOnce(&EnsembleMembers) -> Option<MemberNumber>,
     ) -> Vec<EventDraft> {
         let mut events = Vec::new();
-        let Some(mut request) = members.requests.restart.clone() else { return events };
+        let Some(mut request) = members.requests.rolling.clone() else { return events };
         let is_left = |number: &MemberNumber| {
             let phase = members.members.get(number).map(|member| &member.phase);
             matches!(phase, Some(MemberPhase::Voting | MemberPhase::Serving))
@@ -32,24 +33,32 @@ impl EnsembleSight<'_> {
         if let Some((number, member)) =
             request.under_way.and_then(|number| Some((number, members.members.get(&number)?)))
             && self.report(number, member).is_some_and(|report| {
-                report.state == MemberState::Working && report.restarted >= Some(request.annotation.at)
+                let made = match request.action {
+                    RollingAction::Restart => report.restarted,
+                    RollingAction::Defragment => report.defragmented,
+                };
+                report.state == MemberState::Working && made >= Some(request.annotation.at)
             })
         {
             request.left.remove(&number);
             request.under_way = None;
             let cause = format!("member {number} on {}", member.node);
-            events.push(told("ensemble.member_restarted", members, cause));
+            let kind = match request.action {
+                RollingAction::Restart => "ensemble.member_restarted",
+                RollingAction::Defragment => "ensemble.member_defragmented",
+            };
+            events.push(told(kind, members, cause));
         }
-        members.requests.restart = Some(request.clone());
+        members.requests.rolling = Some(request.clone());
         if request.under_way.is_none() {
             request.under_way = next(members);
-            members.requests.restart = Some(request.clone());
+            members.requests.rolling = Some(request.clone());
         }
         events.extend(finish(members));
         events
     }
 
-    /// The member of those that vote that is restarted next; `None` while it is waited for something.
+    /// The member of those that vote whose turn is next; `None` while it is waited for something.
     pub(super) fn next_voter(&self, members: &EnsembleMembers, step: &QuorumStep) -> Option<MemberNumber> {
         let is_at_rest = match step {
             QuorumStep::Rest
@@ -66,7 +75,8 @@ impl EnsembleSight<'_> {
         let left = self.left(members).filter(|_| is_at_rest)?;
         // One that does not work takes nothing from the quorum, and may be what the restart is to mend.
         let broken = left.iter().find(|(_, report)| report.state != MemberState::Working);
-        if let Some((number, _)) = broken {
+        let restarts = members.requests.rolling.as_ref()?.action == RollingAction::Restart;
+        if let Some((number, _)) = broken.filter(|_| restarts) {
             return Some(*number);
         }
         let voting = members.members.iter().filter(|(_, member)| member.phase == MemberPhase::Voting);
@@ -124,7 +134,7 @@ impl EnsembleSight<'_> {
         members: &EnsembleMembers,
         (instances, places): (&Instances, &CandidateNodes),
     ) -> Option<MemberNumber> {
-        let request = members.requests.restart.as_ref().filter(|request| request.under_way.is_none())?;
+        let request = members.requests.rolling.as_ref().filter(|request| request.under_way.is_none())?;
         let primary = members.lead.primary.filter(|_| members.lead.promotion.is_none())?;
         let is_its_turn = request.left.len() == 1 && request.left.contains(&primary);
         if !is_its_turn || !are_whole(instances, primary) {
@@ -159,9 +169,9 @@ impl EnsembleSight<'_> {
         left.first().map(|(number, _)| *number).filter(|_| is_at_rest && all_work)
     }
 
-    /// The members that are left of a restart and heard of; `None` if none is asked for.
+    /// The members whose turn is yet to come and that are heard of; `None` if nothing is asked for.
     fn left(&self, members: &EnsembleMembers) -> Option<Vec<(MemberNumber, &MemberReport)>> {
-        let request = members.requests.restart.as_ref()?;
+        let request = members.requests.rolling.as_ref()?;
         let left = request.left.iter().filter_map(|number| {
             let member = members.members.get(number)?;
             Some((*number, self.report(*number, member)?))
@@ -169,9 +179,9 @@ impl EnsembleSight<'_> {
         Some(left.collect())
     }
 
-    /// That leadership moves from the last one that is to be restarted to one that was; `None` if it is not its turn, or it does not lead.
+    /// That leadership moves from the last one whose turn it is to one that had its turn; `None` if it is not its turn, or it does not lead.
     pub(super) fn transfer(&self, members: &EnsembleMembers) -> Option<OrderedChange> {
-        let request = members.requests.restart.as_ref().filter(|request| request.under_way.is_none())?;
+        let request = members.requests.rolling.as_ref().filter(|request| request.under_way.is_none())?;
         if members.service.admits_by_itself() {
             return None;
         }
@@ -191,6 +201,17 @@ impl EnsembleSight<'_> {
         Some(OrderedChange { by, change: MembershipChange::Transfer { id: to } })
     }
 
+    /// Whether a member is being defragmented as ordered, which takes as long as it takes: that it does not answer meanwhile is no sign of anything.
+    pub(super) fn is_at_work(&self, number: MemberNumber, member: &Member) -> bool {
+        let is_ordered = self.members.requests.ordered(number, RollingAction::Defragment).is_some();
+        let is_away = self.nodes.get(&member.node).is_none_or(|node| node.unreachable_since.is_some());
+        let is_at_it = |report: &MemberReport| {
+            let may_be = matches!(report.state, MemberState::Working | MemberState::Failed);
+            may_be && !report.has_ended
+        };
+        is_ordered && !is_away && self.report(number, member).is_some_and(is_at_it)
+    }
+
     fn works(&self, number: MemberNumber, member: &Member) -> bool {
         self.report(number, member).is_some_and(|report| report.state == MemberState::Working)
     }
@@ -208,11 +229,15 @@ fn leads(report: &MemberReport) -> bool {
     report.membership.as_ref().is_some_and(|membership| membership.is_leader)
 }
 
-/// Ends a restart of which nothing is left; what is told of that.
+/// Ends what was done with all; what is told of that.
 pub(super) fn finish(members: &mut EnsembleMembers) -> Option<EventDraft> {
-    let request = members.requests.restart.take_if(|request| request.is_done())?;
+    let request = members.requests.rolling.take_if(|request| request.is_done())?;
     let cause = format!("all members, as was asked {}", request.annotation);
-    Some(told("ensemble.restarted", members, cause))
+    let kind = match request.action {
+        RollingAction::Restart => "ensemble.restarted",
+        RollingAction::Defragment => "ensemble.defragmented",
+    };
+    Some(told(kind, members, cause))
 }
 
 pub(super) fn told(
