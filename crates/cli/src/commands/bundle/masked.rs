@@ -1,5 +1,5 @@
 //! Configuration without secrets: keys, numbers and booleans stay, and texts under keys that are known to hold none. Every other text
-//! is replaced, so that a key that is added later is masked until somebody decides otherwise.
+//! is replaced, so that a key that is added later is masked until somebody decides otherwise. In `[ensembles]`, only what may be secret is.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -70,6 +70,23 @@ const SHOWN: [&str; 54] = [
     "user",
 ];
 
+/// The section whose texts are shown but for those that may be secret: names and paths of programs, and why a node gets no member.
+const OPEN: &str = "ensembles";
+
+/// What is in a key, or an argument of a command, whose value may be secret.
+const SECRET: [&str; 6] = ["pass", "secret", "token", "key", "credential", "auth"];
+
+/// Which texts of a table are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    /// Those of keys that are known.
+    Known,
+    /// None.
+    Nothing,
+    /// Those that are not secret by their key.
+    Open,
+}
+
 /// Tables whose keys are free, so that a key says nothing of its value.
 const FREE: [&str; 4] = ["env", "hook_tokens", "meta", "headers"];
 
@@ -79,14 +96,14 @@ const FREE: [&str; 4] = ["env", "hook_tokens", "meta", "headers"];
 /// It is not TOML; the reason does not quote it.
 pub(super) fn configuration(text: &str) -> Result<String, String> {
     let table: Table = text.parse().map_err(|_| "it is not valid TOML".to_owned())?;
-    toml::to_string_pretty(&masked_table(table, false)).map_err(|error| error.to_string())
+    toml::to_string_pretty(&masked_table(table, Shown::Known)).map_err(|error| error.to_string())
 }
 
 /// The texts of a configuration file that [`configuration`] masks, and that are long enough to be told from other words. None of one that is not
 /// TOML: what is said of that quotes nothing.
 pub(super) fn hidden(text: &str) -> BTreeSet<String> {
     let (mut hidden, Ok(table)) = (BTreeSet::new(), text.parse::<Table>()) else { return BTreeSet::new() };
-    let masked = masked_table(table.clone(), false);
+    let masked = masked_table(table.clone(), Shown::Known);
     compare(&Value::Table(table), &Value::Table(masked), &mut hidden);
     hidden
 }
@@ -133,25 +150,55 @@ pub(super) fn log(text: &str) -> String {
     masked
 }
 
-fn masked_table(table: Table, is_free: bool) -> Table {
+fn masked_table(table: Table, which: Shown) -> Table {
     let masked = table.into_iter().map(|(key, value)| {
-        let is_shown = !is_free && SHOWN.contains(&key.as_str());
-        let is_free = is_free || FREE.contains(&key.as_str());
-        let value = masked(value, is_shown, is_free);
+        let (is_shown, inner) = match which {
+            Shown::Nothing => (false, Shown::Nothing),
+            Shown::Known | Shown::Open if FREE.contains(&key.as_str()) => (false, Shown::Nothing),
+            Shown::Known if key == OPEN => (false, Shown::Open),
+            Shown::Known => (SHOWN.contains(&key.as_str()), Shown::Known),
+            Shown::Open => (!may_be_secret(&key), Shown::Open),
+        };
+        let value = match value {
+            Value::Array(words) if which == Shown::Open && is_shown => Value::Array(arguments(words)),
+            other => masked(other, is_shown, inner),
+        };
         (key, value)
     });
     masked.collect()
 }
 
-fn masked(value: Value, is_shown: bool, is_free: bool) -> Value {
+/// Whether the value of what has this name may be secret.
+fn may_be_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET.iter().any(|word| name.contains(word))
+}
+
+/// The arguments of a command, or other words, without those that may be secret, and without the values of options that may be.
+fn arguments(words: Vec<Value>) -> Vec<Value> {
+    let mut is_value = false;
+    let each = words.into_iter().map(|word| {
+        let (follows, may_be) = match &word {
+            Value::String(text) => (text.starts_with('-') && !text.contains('='), may_be_secret(text)),
+            _ => (false, false),
+        };
+        let is_option = follows && may_be;
+        let value = masked(word, !is_value && (!may_be || is_option), Shown::Open);
+        is_value = is_option;
+        value
+    });
+    each.collect()
+}
+
+fn masked(value: Value, is_shown: bool, inner: Shown) -> Value {
     match value {
         Value::String(text) => Value::String(shown(text, is_shown)),
         Value::Array(items) => {
-            Value::Array(items.into_iter().map(|item| masked(item, is_shown, is_free)).collect())
+            Value::Array(items.into_iter().map(|item| masked(item, is_shown, inner)).collect())
         }
-        Value::Table(table) => Value::Table(masked_table(table, is_free)),
+        Value::Table(table) => Value::Table(masked_table(table, inner)),
         // A number may be a PIN in a table of free keys.
-        Value::Integer(_) | Value::Float(_) if is_free => Value::String(MASK.to_owned()),
+        Value::Integer(_) | Value::Float(_) if inner == Shown::Nothing => Value::String(MASK.to_owned()),
         other @ (Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_)) => other,
     }
 }
@@ -180,6 +227,40 @@ mod tests {
     fn a_log_has_no_arguments_of_commands() {
         let text = "--- n1/web/1 [\"sh\", \"-c\", \"echo hunter2 [x\"]\nout [1]\n--- exit 0\nrest";
         assert_eq!(log(text), "--- n1/web/1 [***]\nout [1]\n--- exit 0\nrest");
+    }
+
+    #[test]
+    fn what_a_node_has_for_ensembles_is_shown_but_for_what_may_be_secret() {
+        let text = r#"
+            [ensembles]
+            etcd = "/opt/etcd"
+            units = ["web@.service"]
+            [ensembles.device_paths]
+            d1 = "/dev/loop1"
+            [ensembles.programs.token-server]
+            argv = ["/bin/web", "{listen}", "--cache", "/srv", "--password", "hunter2-a", "--api-token=hunter2-b", "postgres://u:hunter2-c@db"]
+            http = "/health"
+            client_secret = "hunter2-d"
+            env = { LOG = "hunter2-e", PIN = 2 }
+        "#;
+        let masked = configuration(text).unwrap();
+        assert!(!masked.contains("hunter2") && !masked.contains("PIN = 2"), "{masked}");
+        let shown = [
+            "/opt/etcd",
+            "web@.service",
+            "/dev/loop1",
+            "/bin/web",
+            "{listen}",
+            "--cache",
+            "/srv",
+            "--password",
+            "/health",
+        ];
+        for kept in shown {
+            assert!(masked.contains(kept), "{kept}: {masked}");
+        }
+        let hidden = hidden(text);
+        assert!(hidden.contains("hunter2-a") && !hidden.contains("/opt/etcd"), "{hidden:?}");
     }
 
     #[test]
