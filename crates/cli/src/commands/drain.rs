@@ -66,23 +66,36 @@ fn tell(context: &Context, lines: &[String]) {
     lines.iter().for_each(|line| context.show.note(&format!("note: {line}")));
 }
 
-/// Waits until the nodes have nothing of ensembles any more, telling what they have whenever that changes.
+/// Waits until the nodes have nothing of ensembles any more, telling what they have whenever that changes. One that is not drained any more keeps
+/// what it has, and is not waited for.
 async fn emptied(context: &Context, nodes: &[&str], mut last: u64) -> CommandResult {
-    let mut shown = Vec::new();
+    let (mut shown, mut exit, mut nodes) = (Vec::new(), Exit::Yes, nodes.to_vec());
     loop {
-        let staying = match members::staying(context, nodes).await {
+        let (drained, others) = still_drained(context, &nodes).await?;
+        for (node, state) in others {
+            match members::staying(context, &[node]).await {
+                Ok(staying) if staying.is_empty() => {}
+                Ok(_) | Err(_) => {
+                    let what = "what it has of ensembles stays, and is not waited for any longer";
+                    context.show.changed(&format!("node {node}: {state}; {what}"));
+                    exit = Exit::No;
+                }
+            }
+        }
+        nodes = drained;
+        let staying = match members::staying(context, &nodes).await {
             Ok(staying) => staying,
             // Who may not read them drains for the services alone.
             Err(unknown) => {
                 tell(context, &[unknown]);
-                return Ok(Exit::Yes);
+                return Ok(exit);
             }
         };
         if staying.is_empty() {
-            if !shown.is_empty() {
+            if !shown.is_empty() && exit == Exit::Yes {
                 context.show.changed("nothing of ensembles is left there");
             }
-            return Ok(Exit::Yes);
+            return Ok(exit);
         }
         if staying != shown {
             tell(context, &staying);
@@ -90,6 +103,22 @@ async fn emptied(context: &Context, nodes: &[&str], mut last: u64) -> CommandRes
         }
         last = next_event(context, last).await?;
     }
+}
+
+/// The nodes that are drained, and the others with what became of their drain.
+async fn still_drained<'a>(
+    context: &Context,
+    nodes: &[&'a str],
+) -> Result<(Vec<&'a str>, Vec<(&'a str, String)>), Failure> {
+    let (mut drained, mut others) = (Vec::new(), Vec::new());
+    for node in nodes {
+        let view = context.client.node(&context.namespace, node).await?;
+        match view.node.cordon.as_ref().and_then(|cordon| cordon.drain.as_ref()) {
+            Some(_) => drained.push(*node),
+            None => others.push((*node, state(&view))),
+        }
+    }
+    Ok((drained, others))
 }
 
 /// What is about to happen to several nodes.
