@@ -6,7 +6,7 @@ use bellwether_api::v1::ensemble::status::EnsembleStatus;
 use crate::args::Consent;
 use crate::confirm::confirm;
 use crate::context::Context;
-use crate::exit::Failure;
+use crate::exit::{Failure, LocalFault};
 use crate::show::table;
 use crate::show::time::date;
 
@@ -23,21 +23,20 @@ pub(super) async fn remove(
 ) -> Result<(), Failure> {
     let (client, namespace, id) = (&context.client, context.namespace.as_str(), &request.id);
     if !request.withdraw {
-        let status = client.ensemble(namespace, name).await?.status;
-        let known = status.as_ref().and_then(|status| status.foreign.iter().find(|of| of.id == *id));
-        let what = known.map(|of| format!(" ({} at {})", of.name, of.peer_url)).unwrap_or_default();
-        // The server says what there is of one that it does not know.
-        let left = known.and_then(|_| status.as_ref().map(left)).unwrap_or_default();
-        let is_known = known.is_some();
+        let status = client.ensemble(namespace, name).await?.status.unwrap_or_default();
+        let is_named = |of: &&ForeignMember| of.id == id.trim().to_ascii_lowercase();
+        let known = status.foreign.iter().find(is_named).ok_or_else(|| {
+            let what = format!("find foreign member {id} of ensemble {name}");
+            Failure::local(LocalFault::Missing, what).hint(format!("see: bellwether ensemble get {name}"))
+        })?;
+        let (left, at) = (left(&status), format!("{} at {}", known.name, known.peer_url));
         confirm(
             &format!(
-                "member {id}{what} is removed from the store, after another one leads; {left}; {LEFT}\nremove foreign member {id} of ensemble {name}?"
+                "member {id} ({at}) is removed from the store, after another one leads; {left}; {LEFT}\nremove foreign member {id} of ensemble {name}?"
             ),
             consent,
         )?;
-        if is_known {
-            context.show.note(&left);
-        }
+        context.show.note(&left);
     }
     client.remove_foreign_member(namespace, name, &request).await?;
     let what = if request.withdraw { "stays" } else { "is to be removed" };

@@ -62,11 +62,15 @@ pub(super) async fn take(
 pub(super) async fn show(context: &Context, name: &str) -> Result<(), Failure> {
     let ensemble = context.client.ensemble(context.namespace.as_str(), name).await?;
     let snapshots = ensemble.status.and_then(|status| status.snapshots).unwrap_or_default();
+    let none = match ensemble.service.etcd {
+        Some(_) => format!("no snapshots; take one with: bellwether ensemble snapshot {name}"),
+        None => "no snapshots; they are there for etcd alone".to_owned(),
+    };
     let numbers = || snapshots.taken.iter().map(|taken| taken.id.number.to_string()).collect();
-    context.show.data(&snapshots, numbers, |_| sheet(name, &snapshots))
+    context.show.data(&snapshots, numbers, |_| sheet(none, &snapshots))
 }
 
-fn sheet(name: &str, snapshots: &EnsembleSnapshots) -> String {
+fn sheet(none: String, snapshots: &EnsembleSnapshots) -> String {
     let rows = snapshots.taken.iter().map(|taken| {
         vec![
             taken.id.number.to_string(),
@@ -78,7 +82,7 @@ fn sheet(name: &str, snapshots: &EnsembleSnapshots) -> String {
         ]
     });
     let mut lines = vec![match snapshots.taken.is_empty() {
-        true => format!("no snapshots; take one with: bellwether ensemble snapshot {name}"),
+        true => none,
         false => table(&["number", "taken", "node", "bytes", "revision", "name"], rows),
     }];
     if let Some(ordered) = &snapshots.ordered {
