@@ -200,6 +200,7 @@ fn every_shape_of_ensembles_is_written_as_it_is_read() {
     holds::<v1::ensemble::adoption::RemoveForeignMember>("ensemble_remove_foreign_member", |shape| shape);
     holds::<v1::ensemble::Ensemble>("ensemble_view", |shape| shape);
     holds::<v1::ensemble::PlanEnsemble>("ensemble_plan", |shape| shape);
+    holds::<v1::ensemble::PlanEnsemble>("ensemble_plan_of_deletion", |shape| shape);
     holds::<v1::ensemble::PlanEnsemble>("ensemble_plan_of_size", |shape| shape);
     holds::<v1::ensemble::PlanEnsemble>("ensemble_plan_of_replacement", |shape| shape);
     holds::<v1::ensemble::ScaleEnsemble>("ensemble_scale", |shape| shape);

@@ -155,6 +155,10 @@ pub struct PlanEnsemble {
     /// Number of a member that another one would take the place of. Excludes `spec` and `size`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replace: Option<u64>,
+    /// Whether it is asked if the ensemble may be deleted: refused as that would be, and otherwise the ensemble as it is. Excludes the other
+    /// fields.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub delete: bool,
 }
 
 /// An ensemble, as it is sent and stored.

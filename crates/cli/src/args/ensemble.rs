@@ -1,6 +1,7 @@
 //! `ensemble`, as typed.
 
 use bellwether_api::v1::ensemble::{EnsembleMode, EnsembleSize};
+use bellwether_core::words::label::Label;
 use bellwether_core::words::time::Span;
 use clap::Subcommand;
 use clap::builder::TypedValueParser;
@@ -233,6 +234,12 @@ pub(crate) enum EnsembleVerb {
     Delete {
         #[command(flatten)]
         of: EnsembleName,
+        /// Wait until all its members have stopped and its name is free again
+        #[arg(short = 'w', long)]
+        wait: bool,
+        /// With --wait: stop waiting after this time, with exit 3
+        #[arg(long, value_name = "TIME", requires = "wait")]
+        timeout: Option<Span>,
         #[command(flatten)]
         consent: Consent,
     },
@@ -257,8 +264,11 @@ pub(crate) struct EnsembleFlags {
     #[arg(long, value_name = "N")]
     pub(crate) size: Option<EnsembleSize>,
     /// Key of the label by whose values members are spread, like rack
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", value_parser = label_key, conflicts_with = "no_spread")]
     pub(crate) spread: Option<String>,
+    /// Members are not spread by a label any more
+    #[arg(long)]
+    pub(crate) no_spread: bool,
     /// Port of etcd for clients [default: 2379]
     #[arg(long, value_name = "PORT", value_parser = super::number::whole::<u32>)]
     pub(crate) client_port: Option<u32>,
@@ -319,6 +329,14 @@ pub(crate) struct EnsembleFlags {
     /// Reason, kept in the history
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) reason: String,
+}
+
+fn label_key(text: &str) -> Result<String, String> {
+    match Label::new(text, "") {
+        Ok(label) => Ok(label.key.to_string()),
+        Err(_) if text.is_empty() => Err("to spread members by nothing, write --no-spread".to_owned()),
+        Err(error) => Err(error.reason.to_owned()),
+    }
 }
 
 /// The mode of a name that was checked.

@@ -1,12 +1,13 @@
 //! `apply` and `diff`: reads documents from files and sends them to the server in one call, which does the rest.
 
 mod document;
+mod ensembles;
 mod files;
 mod hint;
 mod locate;
 mod numbers;
 
-use bellwether_api::v1::apply::{Applied, AppliedObject, ApplyOutcome, ApplyRequest, FieldChange};
+use bellwether_api::v1::apply::{Applied, AppliedObject, ApplyOutcome, ApplyRequest, Document, FieldChange};
 
 use self::document::Located;
 use crate::args::{Apply, Consent, FileFlags};
@@ -18,8 +19,12 @@ use crate::show::tell;
 pub(super) async fn apply(context: &Context, flags: &Apply) -> CommandResult {
     let Apply { from, dry_run, consent } = flags;
     let documents = document::read(from)?;
-    if from.prune && !dry_run {
-        ask(context, &send(context, from, &documents, true).await?, *consent)?;
+    let may_lose = from.prune || documents.iter().any(|of| matches!(of.document, Document::Ensemble(_)));
+    if may_lose && !dry_run {
+        let planned = send(context, from, &documents, true).await?;
+        ask(context, &planned, *consent)?;
+        let namespace = document::namespace(&documents, &context.namespace, context.namespace_is_said)?;
+        ensembles::ask((context, namespace), &documents, &planned, *consent).await?;
     }
     let applied = send(context, from, &documents, *dry_run).await?;
     show(context, &applied.objects, line)?;
@@ -52,10 +57,13 @@ pub(super) async fn diff(context: &Context, from: &FileFlags) -> CommandResult {
     Ok(if objects.is_empty() { Exit::Yes } else { Exit::No })
 }
 
-/// Tells what objects lack, or what keeps them from having an effect.
+/// Tells what objects lack, what keeps them from having an effect, and what is not done for them any more.
 fn note(objects: &[AppliedObject]) {
     for object in objects {
         if let Some(note) = &object.note {
+            tell(&format!("{}: {note}", object.object));
+        }
+        if let Some(note) = ensembles::unscheduled(object) {
             tell(&format!("{}: {note}", object.object));
         }
     }

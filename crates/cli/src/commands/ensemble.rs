@@ -1,6 +1,8 @@
 //! `ensemble`.
 
+mod agreement;
 mod certify;
+mod delete;
 mod failover;
 mod foreign;
 mod osds;
@@ -13,19 +15,19 @@ mod snapshots;
 
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::ensemble::adoption::RemoveForeignMember;
-use bellwether_api::v1::ensemble::osds::OsdPhase;
 use bellwether_api::v1::ensemble::requests::{ReplaceMember, RollMembers};
 use bellwether_api::v1::ensemble::restore::RestoreSpec;
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
-use bellwether_api::v1::ensemble::status::EnsembleAction;
 use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, FailoverEnsemble, PlanEnsemble, ScaleEnsemble};
 use bellwether_api::v1::page::Page;
-use bellwether_core::words::plural::plural;
 
+use self::agreement::agree;
+pub(super) use self::agreement::losses;
 use self::certify::certify;
 use self::failover::failover;
 pub(super) use self::sheet::sheet;
 use self::sheet::{planned, upcoming};
+use super::rollout::follow::WaitLimit;
 use super::{documents, lists};
 use crate::args::{Consent, EnsembleFlags, EnsembleVerb};
 use crate::confirm::confirm;
@@ -58,6 +60,7 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
             let asked = PlanEnsemble { size, ..PlanEnsemble::default() };
             let plan = client.plan_ensemble(namespace, &of.name, &asked).await?;
             context.show.data(&plan, || vec![plan.name.clone()], |_| planned(&plan).join("\n"))?;
+            plan.warning.iter().for_each(|warning| context.show.note(warning));
         }
         EnsembleVerb::Scale { of, size, reason, consent } => {
             scale(context, &of.name, ScaleEnsemble { size, reason }, consent).await?;
@@ -89,7 +92,10 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
         }
         EnsembleVerb::Snapshots { of } => snapshots::show(context, &of.name).await?,
         EnsembleVerb::Certify { of, out, valid_for } => certify(context, &of.name, &out, valid_for).await?,
-        EnsembleVerb::Delete { of, consent } => delete(context, &of.name, consent).await?,
+        EnsembleVerb::Delete { of, wait, timeout, consent } => {
+            let limit = wait.then(|| WaitLimit::from_now(timeout));
+            delete::delete(context, &of.name, limit, consent).await?;
+        }
     }
     Ok(Exit::Yes)
 }
@@ -119,41 +125,11 @@ async fn set(
     let asked = PlanEnsemble { spec: Some(spec.clone()), ..PlanEnsemble::default() };
     let plan = client.plan_ensemble(namespace, name, &asked).await;
     let plan = plan.map_err(|error| Failure::pointing(error, Some(&spec.filter)))?;
-    let stops = service::stops_writes(&before, &spec.service);
-    agree((&before, &plan), stops, &format!("change ensemble {name}"), consent)?;
+    agree((&before, &plan), &format!("change ensemble {name}"), consent)?;
     let at = client.only_at(if_revision.unwrap_or(before.revision));
     let after = at.set_ensemble(namespace, name, &spec).await;
     let after = after.map_err(|error| Failure::pointing(error, Some(&spec.filter)))?;
     report(context, &after, changed_or_not(&before, &after))
-}
-
-/// Deletes an ensemble, after the question whether its members may stop.
-async fn delete(context: &Context, name: &str, consent: Consent) -> Result<(), Failure> {
-    let (client, namespace) = (&context.client, context.namespace.as_str());
-    let before = client.ensemble(namespace, name).await?;
-    let left = snapshots::left_behind(before.status.as_ref());
-    let members = before.status.as_ref().map_or(0, |status| status.members.len());
-    let osds = before.status.iter().flat_map(|status| &status.osds);
-    let osds = match osds.filter(|osd| osd.state != OsdPhase::Removed).count() {
-        0 => String::new(),
-        osds => format!(" and its {}, whose devices stay as they are", plural(osds, "OSD")),
-    };
-    let question = match members {
-        0 => format!("delete ensemble {name}?"),
-        members => format!("delete ensemble {name} and stop its {}{osds}?", plural(members, "member")),
-    };
-    confirm(&question, consent)?;
-    client.delete_ensemble(namespace, name).await?;
-    context.show.changed(&format!("ensemble {name}: deleted"));
-    for line in &left {
-        context.show.note(line);
-    }
-    if members > 0 {
-        context.show.note(&format!(
-            "their data are set aside on their nodes; until all have left: bellwether why ensemble/{name}"
-        ));
-    }
-    Ok(())
 }
 
 /// Changes the number of members, after the question whether those may go that would.
@@ -167,7 +143,7 @@ async fn scale(
     let before = client.ensemble(namespace, name).await?;
     let asked = PlanEnsemble { size: Some(request.size), ..PlanEnsemble::default() };
     let plan = client.plan_ensemble(namespace, name, &asked).await?;
-    agree((&before, &plan), None, &format!("scale ensemble {name} to {}", request.size), consent)?;
+    agree((&before, &plan), &format!("scale ensemble {name} to {}", request.size), consent)?;
     // What was agreed to is what is there.
     let after = client.only_at(before.revision).scale_ensemble(namespace, name, &request).await?;
     report(context, &after, changed_or_not(&before, &after))
@@ -197,38 +173,6 @@ async fn replace(
     context.show.data(&after, || vec![after.name.clone()], |_| planned(&after).join("\n"))
 }
 
-/// Asks whether the members may go that would, and whether something else is meant that comes of a change.
-fn agree(
-    (before, plan): (&Ensemble, &Ensemble),
-    also: Option<String>,
-    what: &str,
-    consent: Consent,
-) -> Result<(), Failure> {
-    let steps = plan.status.iter().flat_map(|status| &status.steps);
-    let leaving = steps.filter(|step| step.action == EnsembleAction::Remove).map(|step| step.text.clone());
-    let leaving: Vec<String> = leaving.collect();
-    // What cannot be changed now, such as while a leader is elected, is in no step, and comes all the same.
-    let statuses = before.status.as_ref().zip(plan.status.as_ref());
-    let later = statuses.and_then(|(now, then)| fewer((now.members.len(), now.wanted), then.wanted));
-    let later = later.filter(|_| leaving.is_empty());
-    let lines: Vec<String> = leaving.into_iter().chain(later).chain(also).collect();
-    if lines.is_empty() {
-        return Ok(());
-    }
-    confirm(&format!("{}\n{what}?", lines.join("\n")), consent)
-}
-
-/// That there are to be fewer than the members that there are; `None` if as many were wanted before, or fewer.
-fn fewer((members, before): (usize, u64), after: u64) -> Option<String> {
-    let count = usize::try_from(after).ok()?;
-    (after < before && members > count).then(|| {
-        let wanted = plural(count, "member");
-        format!(
-            "there are to be {wanted} instead of {before}: the others leave once the store can be changed"
-        )
-    })
-}
-
 const fn changed_or_not(before: &Ensemble, after: &Ensemble) -> &'static str {
     if after.revision == before.revision { "unchanged" } else { "changed" }
 }
@@ -238,7 +182,7 @@ fn changed(spec: EnsembleSpec, change: EnsembleFlags) -> Result<EnsembleSpec, Fa
         service: service::with_flags(spec.service, &change)?,
         size: change.size.or(spec.size),
         filter: change.filter.unwrap_or(spec.filter),
-        spread: change.spread.or(spec.spread),
+        spread: change.spread.or(spec.spread.filter(|_| !change.no_spread)),
         failover_after: change.failover_after.map(|span| span.to_string()).or(spec.failover_after),
         join_within: change.join_within.map(|span| span.to_string()).or(spec.join_within),
         mode: change.mode.or(spec.mode),
@@ -284,20 +228,4 @@ async fn list(context: &Context, page: &Page<Ensemble>) -> Result<(), Failure> {
         }
         table(&["name", "service", "size", "working", "mode", "filter"], rows)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_wants_fewer_members_is_asked_also_while_none_of_them_can_leave() {
-        let said = fewer((3, 3), 1).unwrap();
-        assert!(said.starts_with("there are to be 1 member instead of 3: the others leave"), "{said}");
-        assert_eq!(fewer((3, 3), 3), None);
-        assert_eq!(fewer((3, 3), 5), None);
-        assert_eq!(fewer((0, 3), 1), None, "none is there that would leave");
-        // One has taken the place of another that is yet to leave: nobody asked for that just now.
-        assert_eq!(fewer((4, 3), 3), None);
-    }
 }

@@ -13,6 +13,7 @@ mod backup;
 mod bed;
 mod commands;
 mod demo;
+mod ensemble_commands;
 mod export;
 mod filtered_events;
 mod fleet;

@@ -2,8 +2,9 @@
 //! nodes start and stop. They move when a node is drained, are started again where they end, outlive their agents, and stop once the ensemble
 //! is deleted.
 
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use bellwether_api::v1::ensemble::members::{EnsembleMember, MemberPhase};
@@ -99,7 +100,63 @@ fn words(port: u16, member: &EnsembleMember) -> String {
     format!("http.server {port} --bind {}", address.split(':').next().unwrap())
 }
 
-/// The fourth node does not have the program, and says so; what a drained node had moves; and all stop once it is deleted.
+/// A node whose member has nowhere to go is waited for until somebody uncordons it.
+fn a_drain_that_somebody_ends(place: &Setup) {
+    let mut drain = place.command(&["node", "drain", "n-1", "--reason", "a new disk", "--yes", "-w"]);
+    let mut drain = drain.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(drain.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("of ensemble web stays on node n-1")));
+    done(place, &["node", "uncordon", "n-1"]);
+    let rest: Vec<String> = lines.collect();
+    let said = rest.join("\n");
+    assert_eq!(drain.wait().unwrap().code(), Some(1), "{said}");
+    assert!(
+        said.contains("node n-1: not drained: uncordoned meanwhile; what it has of ensembles stays"),
+        "{said}"
+    );
+}
+
+/// A document that makes an ensemble smaller is a question, and says which members leave; what only looks at it asks nothing.
+fn fewer_by_a_document(place: &Setup, port: u16) {
+    let document = format!(
+        "kind: ensemble\nname: web\nservice:\n  process:\n    program: web\n    port: {port}\nfilter: all\nsize: 2\nfailover_after: 30s\n"
+    );
+    let run = |args: &[&str]| {
+        let output = place.run_with(args, &document);
+        (code(&output), text(&output.stdout) + &text(&output.stderr))
+    };
+    let size = || done(place, &["ensemble", "get", "web"]).contains("size            4\n");
+    let (exit, said) = run(&["diff", "-f", "-"]);
+    assert!(exit == 1 && said.contains("size: 4 → 2") && !said.contains("confirm"), "{said}");
+    let (exit, said) = run(&["apply", "-f", "-", "--dry-run"]);
+    assert!(exit == 0 && !said.contains("confirm"), "{said}");
+    let (exit, said) = run(&["apply", "-f", "-"]);
+    let asks = said.contains("is removed: there are more members than are wanted")
+        && said.contains("change ensemble/web?");
+    assert!(exit == 64 && asks && size(), "{said}");
+    let (exit, said) = run(&["apply", "-f", "-", "--yes"]);
+    assert!(exit == 0 && said.contains("ensemble/web: member ") && said.contains("is removed"), "{said}");
+    let (exit, said) = run(&["apply", "-f", "-"]);
+    assert!(exit == 0 && said.contains("ensemble/web unchanged"), "{said}");
+}
+
+/// Whoever waits for a deletion can use the name and the ports at once; a node that is away is waited for as long as was said.
+async fn deleted_and_waited_for(place: &mut Setup, port: u16) {
+    done(place, &["ensemble", "delete", "web", "--yes", "-w"]);
+    assert!(processes(&format!("http.server {port} ")).is_empty());
+    let (exit, said) = create(place, port, &["--program", "web", "--size", "2"]);
+    assert_eq!(exit, 0, "{said}");
+    let away = serving(place, "web", 2).await.remove(0).node;
+    place.kill_agent(&away);
+    let late = place.run(&["ensemble", "delete", "web", "--yes", "-w", "--timeout", "1s"]);
+    let said = text(&late.stderr);
+    let waits = said.contains("waiting: ") && said.contains(&format!("on node {away} is removed"));
+    assert!(code(&late) == 3 && waits && said.contains("they continue to leave"), "{said}");
+    place.resume_agent(&away);
+    wait_for("all stop", async || processes(&format!("http.server {port} ")).is_empty()).await;
+}
+
+/// The fourth node does not have the program, and says so; what a drained node had moves.
 async fn without_room_and_drained(place: &Setup, port: u16) {
     done(place, &["ensemble", "scale", "web", "4", "--yes"]);
     wait_for("it is said why there is no fourth one", async || {
@@ -109,7 +166,8 @@ async fn without_room_and_drained(place: &Setup, port: u16) {
     })
     .await;
     are_found(place, "web", 3).await;
-    done(place, &["ensemble", "scale", "web", "2", "--yes"]);
+    a_drain_that_somebody_ends(place);
+    fewer_by_a_document(place, port);
     let members = serving(place, "web", 2).await;
     let drained = members.first().unwrap().clone();
     let said = place.run(&["node", "drain", &drained.node, "--reason", "a new kernel", "--yes", "-w"]);
@@ -125,8 +183,6 @@ async fn without_room_and_drained(place: &Setup, port: u16) {
     .await;
     are_found(place, "web", 2).await;
     assert!(processes(&words(port, &drained)).is_empty());
-    done(place, &["ensemble", "delete", "web", "--yes"]);
-    wait_for("all stop", async || processes(&format!("http.server {port} ")).is_empty()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -174,6 +230,7 @@ async fn copies_of_a_program_are_spread_started_again_moved_and_stopped() {
     .await;
     are_found(&place, "web", 2).await;
     without_room_and_drained(&place, port).await;
+    deleted_and_waited_for(&mut place, port).await;
 }
 
 /// A service agent in a shell: a server in the background, whose process number is in the member's directory.

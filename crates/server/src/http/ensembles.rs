@@ -241,8 +241,8 @@ pub(crate) async fn plan(
     let (world, empty) = (app.world(), Fleet::default());
     let fleet = world.fleets.get(&namespace).unwrap_or(&empty);
     if let Some(number) = request.replace {
-        if request.spec.is_some() || request.size.is_some() {
-            return Err(OpError::from(ShapeError::at("replace", "excludes spec and size")).into());
+        if request.spec.is_some() || request.size.is_some() || request.delete {
+            return Err(OpError::from(ShapeError::at("replace", "excludes spec, size and delete")).into());
         }
         let (of, now) = ((&name, &caller.actor()), app.clock.now());
         let (fleet, ensemble) = ops::ensemble_requests::with_replacement(fleet, of, number, now)?;

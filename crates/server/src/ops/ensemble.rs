@@ -114,13 +114,21 @@ pub async fn scale(
 /// The ensemble that a request asks about, as it would be. Nothing is written.
 ///
 /// # Errors
-/// [`OpError::NotFound`] for one that does not exist, without a spec; otherwise as for [`set`] and [`scale`].
+/// [`OpError::NotFound`] for one that does not exist, without a spec; otherwise as for [`set`], [`scale`] and [`delete`].
 pub fn asked(
     fleet: &Fleet,
     (name, actor): (&EnsembleName, &Actor),
     asked: &PlanEnsemble,
     now: Timestamp,
 ) -> Result<Ensemble, OpError> {
+    if asked.delete {
+        if asked.spec.is_some() || asked.size.is_some() {
+            return Err(ShapeError::at("delete", "excludes spec and size").into());
+        }
+        let before = found(fleet, name)?;
+        may_delete(fleet, fleet.ensemble_members.get(name).map(|kept| &*kept.value))?;
+        return Ok(before.clone());
+    }
     let annotation = |reason: String| Annotation { by: actor.clone(), reason, at: now };
     let after = match (&asked.spec, asked.size) {
         (Some(_), Some(_)) => {
@@ -146,7 +154,8 @@ pub fn asked(
 /// members goes with the last of them.
 ///
 /// # Errors
-/// [`OpError::NotFound`]; [`OpError::Moved`] when it is not at the revision that was named.
+/// [`OpError::NotFound`]; [`OpError::Moved`] when it is not at the revision that was named; [`OpError::Refused`] while its members work in a
+/// store that has others.
 pub async fn delete(transactor: &Transactor, scope: EnsembleScope<'_>) -> Result<(), OpError> {
     let EnsembleScope { namespace, name, actor, .. } = scope;
     transactor

@@ -202,8 +202,14 @@ async fn the_members_are_shown_and_a_plan_says_which_ones_another_size_removes()
     assert!(code == Code::Invalid && detail.contains("size: 9; write 1 to 7"), "{detail}");
     let both = PlanEnsemble { size: Some(EnsembleSize::Number(1)), ..asked };
     assert_eq!(problem(admin.plan_ensemble("default", "store", &both).await).0, Code::Invalid);
-    let nothing = admin.plan_ensemble("default", "none", &PlanEnsemble::default()).await;
-    assert_eq!(problem(nothing).0, Code::NotFound);
+    for asked in [PlanEnsemble::default(), PlanEnsemble { delete: true, ..PlanEnsemble::default() }] {
+        assert_eq!(problem(admin.plan_ensemble("default", "none", &asked).await).0, Code::NotFound);
+    }
+    let deleted = PlanEnsemble { delete: true, ..PlanEnsemble::default() };
+    let may_be = admin.plan_ensemble("default", "store", &deleted).await.unwrap();
+    assert_eq!((may_be.revision, may_be.status.unwrap().members.len()), (now.revision, 3));
+    let both = PlanEnsemble { delete: true, ..resized };
+    assert_eq!(problem(admin.plan_ensemble("default", "store", &both).await).0, Code::Invalid);
 
     let said = why(&admin, "ensemble/store").await;
     for part in [

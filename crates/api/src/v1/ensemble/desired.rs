@@ -2,7 +2,7 @@
 
 use bellwether_core::records::ensemble as core;
 use bellwether_core::records::ensemble_adoption::AdoptionSource;
-use bellwether_core::words::label::Label;
+use bellwether_core::words::label::{Label, LabelError};
 use bellwether_core::words::time::Span;
 
 use super::{DesiredEnsemble, EnsembleSize, EnsembleSpec};
@@ -19,7 +19,8 @@ impl EnsembleSpec {
         }
         let spread = self.spread.as_deref().map(str::trim);
         if let Some(key) = spread {
-            Label::new(key, "x").map_err(|error| ShapeError::at("spread", error))?;
+            let refuse = |error: LabelError| format!("{key:?} is not the key of a label: {}", error.reason);
+            Label::new(key, "x").map_err(|error| ShapeError::at("spread", refuse(error)))?;
         }
         let limits = (core::FAILOVER_AFTER, core::MIN_FAILOVER_AFTER, core::MAX_FAILOVER_AFTER);
         let failover_after = span("failover_after", self.failover_after.as_deref(), limits)?;

@@ -35,12 +35,12 @@ impl WaitLimit {
         Self { timeout, start: Clock::system().now() }
     }
 
-    fn is_over(self) -> bool {
+    pub(crate) fn is_over(self) -> bool {
         self.timeout.is_some_and(|timeout| Clock::system().now().since(self.start) >= timeout)
     }
 
     /// The time, as it fits behind what did not happen in it.
-    fn within(self) -> String {
+    pub(crate) fn within(self) -> String {
         self.timeout.map(|timeout| format!(" within {}", timeout.brief())).unwrap_or_default()
     }
 }
