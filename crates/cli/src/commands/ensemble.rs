@@ -18,7 +18,9 @@ use bellwether_api::v1::ensemble::adoption::RemoveForeignMember;
 use bellwether_api::v1::ensemble::requests::{ReplaceMember, RollMembers};
 use bellwether_api::v1::ensemble::restore::RestoreSpec;
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
-use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, FailoverEnsemble, PlanEnsemble, ScaleEnsemble};
+use bellwether_api::v1::ensemble::{
+    Ensemble, EnsembleSize, EnsembleSpec, FailoverEnsemble, PlanEnsemble, ScaleEnsemble,
+};
 use bellwether_api::v1::page::Page;
 
 use self::agreement::agree;
@@ -27,7 +29,6 @@ use self::certify::certify;
 use self::failover::failover;
 pub(super) use self::sheet::sheet;
 use self::sheet::{planned, upcoming};
-use super::rollout::follow::WaitLimit;
 use super::{documents, lists};
 use crate::args::{Consent, EnsembleFlags, EnsembleVerb};
 use crate::confirm::confirm;
@@ -57,10 +58,7 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
             }
         }
         EnsembleVerb::Plan { of, size } => {
-            let asked = PlanEnsemble { size, ..PlanEnsemble::default() };
-            let plan = client.plan_ensemble(namespace, &of.name, &asked).await?;
-            context.show.data(&plan, || vec![plan.name.clone()], |_| planned(&plan).join("\n"))?;
-            plan.warning.iter().for_each(|warning| context.show.note(warning));
+            plan(context, &of.name, size).await?;
         }
         EnsembleVerb::Scale { of, size, reason, consent } => {
             scale(context, &of.name, ScaleEnsemble { size, reason }, consent).await?;
@@ -93,8 +91,7 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
         EnsembleVerb::Snapshots { of } => snapshots::show(context, &of.name).await?,
         EnsembleVerb::Certify { of, out, valid_for } => certify(context, &of.name, &out, valid_for).await?,
         EnsembleVerb::Delete { of, wait, timeout, consent } => {
-            let limit = wait.then(|| WaitLimit::from_now(timeout));
-            delete::delete(context, &of.name, limit, consent).await?;
+            delete::delete(context, &of.name, wait.then_some(timeout), consent).await?;
         }
     }
     Ok(Exit::Yes)
@@ -130,6 +127,15 @@ async fn set(
     let after = at.set_ensemble(namespace, name, &spec).await;
     let after = after.map_err(|error| Failure::pointing(error, Some(&spec.filter)))?;
     report(context, &after, changed_or_not(&before, &after))
+}
+
+/// Shows what would happen to the members, and what may not be meant.
+async fn plan(context: &Context, name: &str, size: Option<EnsembleSize>) -> Result<(), Failure> {
+    let asked = PlanEnsemble { size, ..PlanEnsemble::default() };
+    let plan = context.client.plan_ensemble(context.namespace.as_str(), name, &asked).await?;
+    context.show.data(&plan, || vec![plan.name.clone()], |_| planned(&plan).join("\n"))?;
+    plan.warning.iter().for_each(|warning| context.show.note(warning));
+    Ok(())
 }
 
 /// Changes the number of members, after the question whether those may go that would.

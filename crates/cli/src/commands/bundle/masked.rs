@@ -159,9 +159,9 @@ fn masked_table(table: Table, which: Shown) -> Table {
             Shown::Known => (SHOWN.contains(&key.as_str()), Shown::Known),
             Shown::Open => (!may_be_secret(&key), Shown::Open),
         };
-        let value = match value {
-            Value::Array(words) if which == Shown::Open && is_shown => Value::Array(arguments(words)),
-            other => masked(other, is_shown, inner),
+        let value = match (which, value) {
+            (Shown::Open, Value::Array(words)) if is_shown => Value::Array(arguments(words)),
+            (Shown::Known | Shown::Nothing | Shown::Open, value) => masked(value, is_shown, inner),
         };
         (key, value)
     });
@@ -178,10 +178,8 @@ fn may_be_secret(name: &str) -> bool {
 fn arguments(words: Vec<Value>) -> Vec<Value> {
     let mut is_value = false;
     let each = words.into_iter().map(|word| {
-        let (follows, may_be) = match &word {
-            Value::String(text) => (text.starts_with('-') && !text.contains('='), may_be_secret(text)),
-            _ => (false, false),
-        };
+        let text = word.as_str().unwrap_or_default();
+        let (follows, may_be) = (text.starts_with('-') && !text.contains('='), may_be_secret(text));
         let is_option = follows && may_be;
         let value = masked(word, !is_value && (!may_be || is_option), Shown::Open);
         is_value = is_option;

@@ -7,6 +7,7 @@ use bellwether_api::problem::Code;
 use bellwether_api::v1::ensemble::osds::OsdPhase;
 use bellwether_api::v1::ensemble::{Ensemble, PlanEnsemble};
 use bellwether_core::words::plural::plural;
+use bellwether_core::words::time::Span;
 
 use super::snapshots;
 use crate::args::Consent;
@@ -18,11 +19,11 @@ use crate::exit::{Exit, Failure};
 /// Time between two questions whether something is left of an ensemble.
 const POLL: Duration = Duration::from_millis(500);
 
-/// Deletes an ensemble, after the question whether its members may stop; waits until they have if there is a limit to that.
+/// Deletes an ensemble, after the question whether its members may stop; may wait until they have, for ever or for a time.
 pub(super) async fn delete(
     context: &Context,
     name: &str,
-    limit: Option<WaitLimit>,
+    wait: Option<Option<Span>>,
     consent: Consent,
 ) -> Result<(), Failure> {
     let (client, namespace) = (&context.client, context.namespace.as_str());
@@ -37,8 +38,8 @@ pub(super) async fn delete(
     for line in &left {
         context.show.note(line);
     }
-    match limit {
-        Some(limit) => gone(context, &before, limit).await?,
+    match wait {
+        Some(timeout) => gone(context, &before, WaitLimit::from_now(timeout)).await?,
         None if members > 0 => context.show.note(&format!(
             "their data are set aside on their nodes; until all have left: bellwether why ensemble/{name}"
         )),
