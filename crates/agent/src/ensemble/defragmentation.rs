@@ -17,14 +17,17 @@ const RETRY: Duration = Duration::from_secs(30);
 /// What is told of a member whose database is being defragmented.
 pub(super) const UNDER_WAY: &str = "is being defragmented, and does not answer before that is done";
 
+/// What became of one; `None` while that is not known.
+type Outcome = watch::Receiver<Option<Result<(), String>>>;
+
 /// The defragmentation of one member.
 #[derive(Debug)]
 pub(super) struct Defragmentation {
     tasks: Tasks,
     /// The one that was made last.
     made: Option<Timestamp>,
-    /// The one that is being made, with what became of it; `None` while that is not known.
-    under_way: Option<(Timestamp, watch::Receiver<Option<Result<(), String>>>)>,
+    /// The one that is being made.
+    under_way: Option<(Timestamp, Outcome)>,
     /// Why the last one could not be made, and when it is tried again.
     failure: Option<(String, Instant)>,
 }

@@ -26,26 +26,7 @@ pub(super) fn requests(routes: Routes) -> Routes {
         .optional_body(),
         handlers::snapshot,
     );
-    let routes = routes.add::<RollMembers, Ensemble, _, _>(
-        route(
-            Post,
-            paths::ENSEMBLE_RESTART,
-            replace,
-            "Restart the members of an ensemble one after the other, the leader last, or withdraw that",
-        )
-        .optional_body(),
-        handlers::restart,
-    );
-    let routes = routes.add::<RollMembers, Ensemble, _, _>(
-        route(
-            Post,
-            paths::ENSEMBLE_DEFRAGMENT,
-            replace,
-            "Defragment the databases of the members of an etcd one after the other, the leader last, or withdraw that",
-        )
-        .optional_body(),
-        handlers::defragment,
-    );
+    let routes = rolling(routes);
     let routes = routes.add::<RemoveForeignMember, Ensemble, _, _>(
         route(
             Post,
@@ -81,5 +62,30 @@ pub(super) fn requests(routes: Routes) -> Routes {
             "Replace a member of an ensemble by another one, or withdraw that",
         ),
         handlers::replace,
+    )
+}
+
+/// What people ask to be done with one member after the other.
+fn rolling(routes: Routes) -> Routes {
+    let replace = RequiredAccess::update_field(ObjectKind::Ensemble, "/members");
+    let routes = routes.add::<RollMembers, Ensemble, _, _>(
+        route(
+            Post,
+            paths::ENSEMBLE_RESTART,
+            replace,
+            "Restart the members of an ensemble one after the other, the leader last, or withdraw that",
+        )
+        .optional_body(),
+        handlers::restart,
+    );
+    routes.add::<RollMembers, Ensemble, _, _>(
+        route(
+            Post,
+            paths::ENSEMBLE_DEFRAGMENT,
+            replace,
+            "Defragment the databases of the members of an etcd one after the other, the leader last, or withdraw that",
+        )
+        .optional_body(),
+        handlers::defragment,
     )
 }
