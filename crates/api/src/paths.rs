@@ -312,6 +312,8 @@ pub const ENSEMBLE_REPLACE: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/rep
 pub const ENSEMBLE_RESTART: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/restart";
 /// The defragmentation of the members of an ensemble.
 pub const ENSEMBLE_DEFRAGMENT: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/defragment";
+/// The end of the hold of an ensemble after a restore.
+pub const ENSEMBLE_RESUME: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/resume";
 /// The removal of an OSD of an ensemble.
 pub const ENSEMBLE_REMOVE_OSD: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/remove-osd";
 /// The replacement of an OSD of an ensemble.

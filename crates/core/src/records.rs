@@ -9,6 +9,7 @@ pub mod discovery;
 pub mod ensemble;
 pub mod ensemble_adoption;
 pub mod ensemble_members;
+mod ensemble_orders;
 pub mod ensemble_requests;
 pub mod ensemble_restore;
 pub mod ensemble_snapshots;

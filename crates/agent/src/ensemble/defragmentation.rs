@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::etcd::Etcd;
 
 /// Time after which one that failed is tried again.
-const RETRY: Duration = Duration::from_secs(30);
+const RETRY: Duration = Duration::from_secs(10);
 
 /// What is told of a member whose database is being defragmented.
 pub(super) const UNDER_WAY: &str = "is being defragmented, and does not answer before that is done";
@@ -40,6 +40,11 @@ impl Defragmentation {
     /// The one that was made last, since this agent was started.
     pub(super) const fn made(&self) -> Option<Timestamp> {
         self.made
+    }
+
+    /// Whether etcd may not answer because of it.
+    pub(super) const fn is_under_way(&self) -> bool {
+        self.under_way.is_some()
     }
 
     /// Why its member is not as it is to be, in words that fit after "member 1 "; `None` if it is not about it.

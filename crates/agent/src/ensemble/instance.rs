@@ -72,9 +72,10 @@ pub(super) fn of(
 
 /// What a member is among those of which one is the primary. One that is to be none any more, and does not know yet, is nobody's primary.
 fn replication_role(order: &MemberOrder, said: &Replication) -> &'static str {
+    // Without an order, as after a restore of the control plane, it is what it is.
     let is_ordered = matches!(
         order.replication,
-        Some(
+        None | Some(
             ReplicationOrder::Primary { .. }
                 | ReplicationOrder::HandOver { .. }
                 | ReplicationOrder::TakeOver { .. }

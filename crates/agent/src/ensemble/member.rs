@@ -375,6 +375,7 @@ impl MemberTask {
             snapshot: self.snapshots.report(),
             restarted: self.entry.as_ref().and_then(|entry| entry.restarted),
             defragmented: self.defragmentation.made(),
+            defragments: self.defragmentation.is_under_way(),
             osds: self.store_osds.told().osds.filter(|_| works),
             later: self.later(order),
         };

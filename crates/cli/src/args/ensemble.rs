@@ -147,6 +147,19 @@ pub(crate) enum EnsembleVerb {
         #[command(flatten)]
         consent: Consent,
     },
+    /// Go on with an ensemble as it is recorded, after a restore of the control plane
+    Resume {
+        #[command(flatten)]
+        of: EnsembleName,
+        /// Go on although its members are known to be others, or to have other roles: what only these have may be lost
+        #[arg(long)]
+        accept_data_loss: bool,
+        /// Reason, kept in the history
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
+        #[command(flatten)]
+        consent: Consent,
+    },
     /// Remove an OSD of an ensemble of Ceph, once its data are on others
     RemoveOsd {
         #[command(flatten)]

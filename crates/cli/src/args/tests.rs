@@ -192,6 +192,7 @@ fn every_command_that_deletes_or_drains_asks_by_one_rule() {
             "bellwether ensemble replace",
             "bellwether ensemble replace-osd",
             "bellwether ensemble restart",
+            "bellwether ensemble resume",
             "bellwether ensemble scale",
             "bellwether ensemble set",
             "bellwether server ca retire",

@@ -8,6 +8,7 @@ mod foreign;
 mod osds;
 mod requests;
 mod restore;
+mod resume;
 mod rolling;
 mod service;
 mod sheet;
@@ -15,7 +16,7 @@ mod snapshots;
 
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::ensemble::adoption::RemoveForeignMember;
-use bellwether_api::v1::ensemble::requests::{ReplaceMember, RollMembers};
+use bellwether_api::v1::ensemble::requests::{ReplaceMember, ResumeEnsemble, RollMembers};
 use bellwether_api::v1::ensemble::restore::RestoreSpec;
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_api::v1::ensemble::{
@@ -27,6 +28,7 @@ use self::agreement::agree;
 pub(super) use self::agreement::losses;
 use self::certify::certify;
 use self::failover::failover;
+use self::resume::resume;
 pub(super) use self::sheet::sheet;
 use self::sheet::{planned, upcoming};
 use super::{documents, lists};
@@ -75,6 +77,9 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
         }
         EnsembleVerb::Defragment { of, withdraw, reason, consent } => {
             rolling::defragment(context, &of.name, RollMembers { withdraw, reason }, consent).await?;
+        }
+        EnsembleVerb::Resume { of, accept_data_loss, reason, consent } => {
+            resume(context, &of.name, &ResumeEnsemble { accept_data_loss, reason }, consent).await?;
         }
         EnsembleVerb::ReplaceOsd { of, osd, device, withdraw: _, reason, consent } => {
             osds::replace(context, (&of.name, osd), (device, reason), consent).await?;

@@ -113,7 +113,7 @@ fn failing_line(overview: &Overview, paint: Paint) -> Option<String> {
 
 /// An ensemble of which not all works.
 fn impaired_line(of: &ImpairedEnsemble, paint: Paint) -> String {
-    let ImpairedEnsemble { ensemble, members, working, wanted, osds, working_osds, staying } = of;
+    let ImpairedEnsemble { ensemble, members, working, wanted, osds, working_osds, staying, held } = of;
     let counted = |working: u64, all: u64, what| {
         let verb = if working == 1 { "works" } else { "work" };
         (working < all).then(|| format!("{working} of {} {verb}", Plural(all, what)))
@@ -124,8 +124,13 @@ fn impaired_line(of: &ImpairedEnsemble, paint: Paint) -> String {
         let have = if *staying == 1 { "has" } else { "have" };
         format!("deleted, and {} {have} not left", Plural(*staying, "member"))
     });
-    let parts =
-        [staying, missing, counted(*working, *members, "member"), counted(*working_osds, *osds, "OSD")];
+    let parts = [
+        held.then(|| "held after a restore".to_owned()),
+        staying,
+        missing,
+        counted(*working, *members, "member"),
+        counted(*working_osds, *osds, "OSD"),
+    ];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
     format!("ensemble   {ensemble}: {}; bellwether why ensemble/{ensemble}", paint.text(Tone::Bad, &text))
 }

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 
 use bellwether_api::v1::ensemble::members::EnsembleMember;
 
-use crate::place::{Setup, done, free_ports, text, wait_for};
+use crate::place::{Setup, code, done, free_ports, text, wait_for};
 use crate::story_redis_ensemble::{
-    Writer, are_instances_of_a_service, complete, installed, primary, programs, spec,
+    Writer, another_is_primary, are_instances_of_a_service, complete, installed, kill, primary, programs,
+    spec,
 };
 
 fn numbers(members: &[EnsembleMember]) -> BTreeSet<u64> {
@@ -58,10 +59,10 @@ async fn records_that_are_older_than_the_members_of_a_redis_change_nothing_and_n
     assert!(restored.status.success(), "{}", text(&restored.stderr));
     place.start_server().await;
     let why = || done(&place, &["why", "ensemble/cache"]);
-    wait_for("it is known that its members are newer", async || {
-        why().contains("what is recorded of it is older than its members")
-    })
-    .await;
+    let newer_are_known =
+        async || why().contains("which is not recorded") && why().contains("a newer backup");
+    wait_for("it is known that its members are newer", newer_are_known).await;
+    assert!(done(&place, &["status"]).contains("cache: held after a restore"));
     writer.goes_on().await;
     let listed = place.client().ensemble("default", "cache").await.unwrap().status.unwrap().members;
     assert_eq!(numbers(&listed), numbers(&before), "no other one is chosen");
@@ -73,8 +74,50 @@ async fn records_that_are_older_than_the_members_of_a_redis_change_nothing_and_n
     done(&place, &["server", "restore", "--in-place", "--config", &config]);
     place.start_server().await;
     assert_eq!(numbers(&complete(&place, 3).await), numbers(&members));
+    assert!(done(&place, &["events", "--limit", "1000"]).contains("ensemble.resumed"));
     are_instances_of_a_service(&place, &complete(&place, 3).await).await;
     assert_eq!(running(), pids, "they were never stopped");
     let address = primary(&members).peer_url.unwrap().replace("redis://", "");
     writer.all_is_at(&address, "after a restore of older records").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_primary_that_was_made_after_the_backup_stays_though_the_one_before_comes_back() {
+    let mut place = installed().await;
+    let [port] = free_ports();
+    place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
+    let former = primary(&complete(&place, 3).await);
+    let (config, file, store) =
+        (place.path("server.toml"), place.path("all.backup"), place.path("server/store"));
+    place.kill_server();
+    done(&place, &["server", "backup", "--config", &config, &file]);
+    place.start_server().await;
+    done(&place, &["ensemble", "failover", "cache"]);
+    let present = primary(&another_is_primary(&place, 3, &former).await);
+    place.kill_server();
+    place.kill_agent(&former.node);
+    kill(&programs(port, &former));
+    let address = present.peer_url.clone().unwrap().replace("redis://", "");
+    let writer = Writer::start(vec![address.clone()]);
+    writer.goes_on().await;
+
+    std::fs::remove_dir_all(&store).unwrap();
+    done(&place, &["server", "restore", "--config", &config, &file]);
+    place.start_server().await;
+    place.resume_agent(&former.node);
+    let why = || done(&place, &["why", "ensemble/cache"]);
+    let said = format!("member {} is a primary, and not a replica, as is recorded", present.number);
+    wait_for("it is known who the primary is", async || why().contains(&said)).await;
+    wait_for("the former one runs again", async || programs(port, &former).len() == 1).await;
+    writer.goes_on().await;
+    let refused = place.run(&["ensemble", "resume", "cache", "--yes"]);
+    assert!(code(&refused) != 0 && text(&refused.stderr).contains(&said), "{}", text(&refused.stderr));
+    wait_for("clients find it by name", async || {
+        let found = place.client().service("default", "cache", None, std::time::Duration::ZERO).await;
+        let all = found.map(|service| service.instances).unwrap_or_default();
+        let tagged = all.iter().filter(|instance| instance.tags.iter().any(|tag| tag == "primary"));
+        tagged.map(|instance| &instance.node).eq([&present.node])
+    })
+    .await;
+    writer.all_is_at(&address, "after a restore of records of before a failover").await;
 }

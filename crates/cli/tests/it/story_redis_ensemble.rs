@@ -189,7 +189,11 @@ pub(crate) async fn are_instances_of_a_service(place: &Setup, members: &[Ensembl
     .await;
 }
 
-async fn another_is_primary(place: &Setup, size: usize, before: &EnsembleMember) -> Vec<EnsembleMember> {
+pub(crate) async fn another_is_primary(
+    place: &Setup,
+    size: usize,
+    before: &EnsembleMember,
+) -> Vec<EnsembleMember> {
     let mut members = Vec::new();
     wait_for("another member is the primary", async || {
         members = complete(place, size).await;

@@ -2,22 +2,20 @@
 //! for something to be done with them; and by the operation that deletes the ensemble: then they all leave, and their record goes with the last
 //! of them.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::ensemble::EnsembleService;
-use super::ensemble_adoption::{Adoption, StoreEndpoint};
-use super::ensemble_requests::{MemberRequests, RollingAction};
+use super::ensemble_adoption::Adoption;
+use super::ensemble_requests::MemberRequests;
 use super::ensemble_restore::{RestoreSource, SnapshotName};
 use super::ensemble_snapshots::{EnsembleSnapshots, SnapshotId};
-use super::member::{
-    MemberOrder, MemberStart, MemberTask, MembershipChange, PasswordVersions, ReplicationOrder,
-};
-use super::osd::{EnsembleOsds, OsdsOrder};
+use super::member::{MembershipChange, PasswordVersions};
+use super::osd::EnsembleOsds;
 use super::primary::PrimaryRecord;
-use crate::words::counter::MemberNumber;
+use crate::words::counter::{Epoch, MemberNumber};
 use crate::words::name::{EnsembleName, NodeName};
 use crate::words::time::Timestamp;
 
@@ -59,7 +57,12 @@ pub struct EnsembleMembers {
     pub snapshots: EnsembleSnapshots,
     /// The OSDs of Ceph.
     pub osds: EnsembleOsds,
+    /// The epoch of the installation in which it was known last that this is what there is: in a later one it may be of before a restore.
+    pub epoch: Epoch,
 }
+
+/// So many numbers may have been given since a backup.
+const UNKNOWN_NUMBERS: u64 = 100;
 
 /// Why a node did not have a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,111 +166,24 @@ impl EnsembleMembers {
             requests: MemberRequests::default(),
             snapshots: EnsembleSnapshots::default(),
             osds: EnsembleOsds::default(),
+            epoch: Epoch::ZERO,
         }
     }
 
-    /// What each node is to do for the member that it has.
-    pub fn orders(&self) -> impl Iterator<Item = (&NodeName, MemberOrder)> {
-        self.members.iter().map(|(number, member)| {
-            let change = self.change.as_ref().filter(|change| change.by == *number);
-            let order = MemberOrder {
-                number: *number,
-                identity: self.identity.clone(),
-                service: self.service.clone(),
-                task: self.task(member),
-                restore: self.restore_of(member),
-                adoption: self.adoption.as_ref().map(|adoption| adoption.order(self.endpoints())),
-                change: change.map(|change| change.change.clone()),
-                replication: self.replication(*number),
-                tells_position: self.lead.tells_position,
-                passwords: self.passwords.clone(),
-                peers: self.peers_of(*number),
-                snapshots: self.snapshots.order(*number, &member.node),
-                restart: self.requests.ordered(*number, RollingAction::Restart),
-                defragmentation: self.requests.ordered(*number, RollingAction::Defragment),
-                osds: self.osds.of_reader(*number, &self.requests),
-            };
-            (&member.node, order)
-        })
-    }
-
-    /// Where the members of an etcd without TLS that vote serve clients.
-    fn endpoints(&self) -> impl Iterator<Item = StoreEndpoint> {
-        let port = match &self.service {
-            EnsembleService::Etcd(etcd) => Some(etcd.client_port),
-            EnsembleService::Redis(_) | EnsembleService::Ceph(_) | EnsembleService::Independent(_) => None,
-        };
-        let voting = self.members.values().filter(|member| member.phase == MemberPhase::Voting);
-        voting.filter_map(move |member| {
-            let (host, _) = member.peer_url.rsplit_once(':')?;
-            format!("{host}:{}", port?).parse().ok()
-        })
-    }
-
-    /// The other members that may replicate from one: those that were removed, or are cut off, may not, whether they have heard of that or not.
+    /// Whether what is recorded is of before a restore, and nobody knows whether it is what there is: then its members are left as they are.
     #[must_use]
-    pub fn peers_of(&self, number: MemberNumber) -> BTreeSet<MemberNumber> {
-        let EnsembleService::Redis(_) = self.service else { return BTreeSet::new() };
-        let present =
-            self.members.iter().filter(|(_, member)| !matches!(member.phase, MemberPhase::Removed(_)));
-        let present = present.map(|(other, _)| *other).filter(|other| *other != number);
-        present.filter(|other| !self.lead.cut.contains(other)).collect()
+    pub fn is_held(&self, epoch: Epoch) -> bool {
+        self.epoch < epoch && !self.is_empty()
     }
 
-    /// What each node is to do for the OSDs that it has.
-    #[must_use]
-    pub fn osd_orders(&self) -> BTreeMap<NodeName, OsdsOrder> {
-        let voting = self.members.values().filter(|member| member.phase == MemberPhase::Voting);
-        let monitors: Vec<String> = voting.map(|member| member.peer_url.clone()).collect();
-        self.osds.orders((&self.identity, &monitors), &self.requests)
-    }
-
-    /// The snapshot that a member is founded from: the first one, until it serves.
-    fn restore_of(&self, member: &Member) -> Option<RestoreSource> {
-        let founds = matches!(member.phase, MemberPhase::Preparing | MemberPhase::Bootstrapping);
-        self.restore.clone().filter(|_| founds && !self.is_bootstrapped)
-    }
-
-    /// What is to become of a member.
-    fn task(&self, member: &Member) -> MemberTask {
-        match (&member.phase, &self.service) {
-            (MemberPhase::Preparing | MemberPhase::Adding, _) => MemberTask::Prepare,
-            (MemberPhase::Bootstrapping, _) => MemberTask::Run(MemberStart::First),
-            // Each begins as a replica of nobody, whether it has data or not.
-            (
-                MemberPhase::Joining(_) | MemberPhase::Serving,
-                EnsembleService::Redis(_) | EnsembleService::Independent(_),
-            ) => MemberTask::Run(MemberStart::First),
-            (MemberPhase::Joining(initial), EnsembleService::Etcd(_) | EnsembleService::Ceph(_)) => {
-                MemberTask::Run(MemberStart::Join(initial.clone()))
-            }
-            (MemberPhase::Voting | MemberPhase::Serving, _) => MemberTask::Run(MemberStart::Again),
-            // It serves until the store does not count it any more; the first of an ensemble that never served has nobody to tell.
-            (MemberPhase::Leaving(_), _) if self.has_store() => MemberTask::Run(MemberStart::Again),
-            (MemberPhase::Leaving(_) | MemberPhase::Removed(_), _) => MemberTask::Leave,
+    /// What is recorded is what there is, in this epoch. Numbers that were given after the backup are not given again.
+    pub fn resume(&mut self, epoch: Epoch) {
+        self.epoch = epoch;
+        if !self.is_empty() {
+            let after =
+                |number: MemberNumber| MemberNumber::new(number.get().saturating_add(UNKNOWN_NUMBERS));
+            (self.last, self.osds.last) = (after(self.last), after(self.osds.last));
         }
-    }
-
-    /// Whom a member follows, where there is a primary.
-    fn replication(&self, number: MemberNumber) -> Option<ReplicationOrder> {
-        let EnsembleService::Redis(_) = self.service else { return None };
-        let url = |of: &MemberNumber| self.members.get(of).map(|member| member.peer_url.clone());
-        if self.lead.primary == Some(number) {
-            let is_due = self.lead.is_handover_known && self.lead.promotion.is_none();
-            let to = self.lead.handover.as_ref().filter(|_| is_due).and_then(url);
-            let promotion = self.lead.promotion.as_ref();
-            let history =
-                promotion.map_or_else(|| self.lead.history.clone(), |promotion| promotion.history.clone());
-            return Some(
-                to.map_or(ReplicationOrder::Primary { history }, |to| ReplicationOrder::HandOver { to }),
-            );
-        }
-        let of = self.lead.follows.get(&number).and_then(url).filter(|url| !url.is_empty());
-        let follows = |of| match self.lead.handover == Some(number) {
-            true => ReplicationOrder::TakeOver { of },
-            false => ReplicationOrder::Follow { of },
-        };
-        Some(of.map_or(ReplicationOrder::Nobody, follows))
     }
 
     /// Whether there is a store with members that can be told of a change: one that was adopted is there before any member serves.

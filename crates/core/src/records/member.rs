@@ -11,7 +11,7 @@ use crate::records::ensemble_restore::RestoreSource;
 use crate::records::ensemble_snapshots::{SnapshotContent, SnapshotOrder, SnapshotReport};
 use crate::records::osd::{DeviceReport, MAX_NODE_DEVICES, OsdReport, StoreOsd, StoreOsdsOrder};
 use crate::records::probes::{MAX_MEMBERS, MAX_REASON_BYTES, StoreMember};
-use crate::words::counter::MemberNumber;
+use crate::words::counter::{Epoch, MemberNumber};
 use crate::words::name::{DeviceSerial, EnsembleName, NodeName, SecretName};
 use crate::words::time::Timestamp;
 
@@ -184,6 +184,8 @@ pub struct MemberReport {
     pub restarted: Option<Timestamp>,
     /// The defragmentation that its agent has made last, since that was started; `None` if none.
     pub defragmented: Option<Timestamp>,
+    /// Whether its database is being defragmented, so that it may not answer.
+    pub defragments: bool,
     /// The OSDs that the store has, by their ids; `None` if it was not ordered to read them, or could not.
     pub osds: Option<BTreeMap<String, StoreOsd>>,
     /// The later member that its node has had, if it was ordered an earlier one; so it is after a restore of an older backup.
@@ -209,6 +211,7 @@ impl MemberReport {
             snapshot: None,
             restarted: None,
             defragmented: None,
+            defragments: false,
             osds: None,
             later: None,
         }
@@ -266,6 +269,8 @@ pub struct NodeMembers {
     pub osds: BTreeMap<EnsembleName, BTreeMap<MemberNumber, OsdReport>>,
     /// The devices that the node offers.
     pub devices: BTreeMap<DeviceSerial, DeviceReport>,
+    /// The epoch of the installation in which it was reported, which the server alone knows: of an earlier one it is from before a restore.
+    pub epoch: Epoch,
 }
 
 /// A limit of what is reported of members that is exceeded.

@@ -7,7 +7,7 @@ use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::ensemble::adoption::RemoveForeignMember;
 use bellwether_api::v1::ensemble::certificates::{ClientCertificateRequest, EnsembleCertificate};
 use bellwether_api::v1::ensemble::osds::{RemoveOsd, ReplaceOsd};
-use bellwether_api::v1::ensemble::requests::{ReplaceMember, RollMembers};
+use bellwether_api::v1::ensemble::requests::{ReplaceMember, ResumeEnsemble, RollMembers};
 use bellwether_api::v1::ensemble::restore::RestoreSpec;
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_api::v1::ensemble::status::{EnsembleStatus, RefusedDevice};
@@ -181,6 +181,17 @@ pub(crate) async fn defragment(
     let scope = EnsembleScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at: None };
     let asked = (RollingAction::Defragment, &request);
     let ensemble = ops::ensemble_requests::roll(&app.records.transactor, scope, asked).await?;
+    Ok(JsonAnswer(changed(&app, &namespace, &readable, &ensemble)))
+}
+
+pub(crate) async fn resume(
+    State(app): State<AppState>,
+    (caller, readable): (Authenticated, Readable),
+    (NamespacePath(namespace), NamedEnsemble(name)): (NamespacePath, NamedEnsemble),
+    OptionalBody(request): OptionalBody<ResumeEnsemble>,
+) -> Result<JsonAnswer<Ensemble>, Failure> {
+    let scope = EnsembleScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at: None };
+    let ensemble = ops::ensemble_requests::resume(&app.records.transactor, scope, &request).await?;
     Ok(JsonAnswer(changed(&app, &namespace, &readable, &ensemble)))
 }
 

@@ -118,7 +118,8 @@ fn impaired(fleet: &Fleet, readable: &Readable, now: Timestamp) -> Vec<ImpairedE
         let members = fleet.ensemble_members.get(name);
         let counts = members.map(|members| counts(fleet, &members.value)).unwrap_or_default();
         let wanted = wanted(kept.value.size, &counts);
-        is_impaired(wanted, &counts).then(|| ImpairedEnsemble {
+        let held = members.is_some_and(|members| members.value.is_held(fleet.epoch));
+        (held || is_impaired(wanted, &counts)).then(|| ImpairedEnsemble {
             ensemble: name.to_string(),
             members: counts.members as u64,
             working: counts.working as u64,
@@ -126,6 +127,7 @@ fn impaired(fleet: &Fleet, readable: &Readable, now: Timestamp) -> Vec<ImpairedE
             osds: counts.osds as u64,
             working_osds: counts.working_osds as u64,
             staying: 0,
+            held,
         })
     });
     let former = fleet.ensemble_members.iter().filter(|(name, _)| !fleet.ensembles.contains_key(*name));

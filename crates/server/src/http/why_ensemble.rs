@@ -4,9 +4,10 @@ use bellwether_api::v1::ensemble::status::{EnsembleStatus, RefusedDevice};
 use bellwether_core::access::ObjectKind;
 use bellwether_core::decide::ensembles::failing::said;
 use bellwether_core::decide::ensembles::foreign;
+use bellwether_core::decide::ensembles::health::{reported, working};
 use bellwether_core::decide::ensembles::osds::explain;
 use bellwether_core::decide::ensembles::passwords;
-use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep, plan, reported, working};
+use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep, plan};
 use bellwether_core::decide::ensembles::requests;
 use bellwether_core::decide::ensembles::strangers;
 use bellwether_core::records::ensemble::{Ensemble, EnsembleSize};
@@ -47,7 +48,9 @@ pub(super) fn ensemble(
     let mut lines = vec![sizes(fleet, &kept.value, members, &plan)];
     lines.extend(members.into_iter().flat_map(|members| each(fleet, members, Some(&kept.value), time)));
     lines.extend(members.into_iter().flat_map(|members| foreign::lines(members, now)));
-    lines.extend(members.into_iter().flat_map(|members| strangers::lines(fleet, members, kept.value.mode)));
+    // While it is held, that is a sign that the records are old, and nothing that is to be removed.
+    let known = members.filter(|members| !members.is_held(fleet.epoch));
+    lines.extend(known.into_iter().flat_map(|members| strangers::lines(fleet, members, kept.value.mode)));
     lines.extend(members.into_iter().flat_map(lead));
     let report = |members| move |number| reported(fleet, members, number).map(|known| &known.report);
     lines.extend(members.into_iter().flat_map(|members| passwords::lines(members, report(members))));

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use bellwether_api::shape::reason;
-use bellwether_api::v1::ensemble::requests::{ReplaceMember, RollMembers};
+use bellwether_api::v1::ensemble::requests::{ReplaceMember, ResumeEnsemble, RollMembers};
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_core::decide::ensembles::requests::{replace_refusal, rolling_refusal, snapshot_refusal};
+use bellwether_core::decide::ensembles::restored::{self, Evidence};
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::ensemble::{Ensemble, EnsembleService};
 use bellwether_core::records::ensemble_members::{EnsembleMembers, Member};
@@ -136,6 +137,43 @@ pub async fn roll(
             let guard = Some(Key::Ensemble(name.clone()));
             let changeset = Changeset { writes, events: vec![said] }.guarded_by(guard);
             Ok((Some(changeset), ensemble.clone()))
+        })
+        .await
+}
+
+/// Goes on with an ensemble as it is recorded, after a restore. One that is not held stays as it is.
+///
+/// # Errors
+/// [`OpError::NotFound`] for an ensemble without members; [`OpError::Invalid`] naming the field; [`OpError::Refused`] when its members are known to
+/// be others, unless that is accepted.
+pub async fn resume(
+    transactor: &Transactor,
+    scope: EnsembleScope<'_>,
+    request: &ResumeEnsemble,
+) -> Result<Ensemble, OpError> {
+    let EnsembleScope { namespace, name, actor, .. } = scope;
+    let reason = reason(&request.reason)?;
+    let key = Key::EnsembleMembers(name.clone()).into();
+    transactor
+        .compare(namespace, actor, &key, |_, fleet, _| {
+            let (ensemble, before) = any(fleet, name)?;
+            if !before.is_held(fleet.epoch) {
+                return Ok((None, ensemble.clone()));
+            }
+            if let Evidence::Other(what) = restored::evidence(fleet, before)
+                && !request.accept_data_loss
+            {
+                let hint = "restore a newer backup, or see the guide on ensembles, \"After a restore of the control plane\"";
+                return Err(OpError::Refused {
+                    reason: format!("resume ensemble {name}: {}", what.join(", ")),
+                    hint: Some(hint.to_owned()),
+                });
+            }
+            let mut members = before.clone();
+            members.resume(fleet.epoch);
+            let said = event("ensemble.resumed", format!("ensemble/{name}"), cause(&reason));
+            let changeset = Changeset { writes: vec![Write::put(Record::EnsembleMembers(members))], events: vec![said] };
+            Ok((Some(changeset.guarded_by(None::<Key>)), ensemble.clone()))
         })
         .await
 }

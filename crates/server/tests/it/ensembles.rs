@@ -6,7 +6,7 @@ use bellwether_api::client::Client;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::apply::{ApplyOutcome, ApplyRequest};
 use bellwether_api::v1::ensemble::members::MemberPhase;
-use bellwether_api::v1::ensemble::requests::{ReplaceMember, RollMembers};
+use bellwether_api::v1::ensemble::requests::{ReplaceMember, ResumeEnsemble, RollMembers};
 use bellwether_api::v1::ensemble::service::{EtcdSpec, ServiceAgentSpec};
 use bellwether_api::v1::ensemble::snapshots::{SnapshotSpec, TakeSnapshot};
 use bellwether_api::v1::ensemble::status::EnsembleAction;
@@ -345,6 +345,9 @@ async fn who_may_replace_a_member_and_why_it_may_not_be_is_said_before_anything_
     admin.restart_ensemble("default", "store", &withdraw).await.unwrap();
     assert!(!why(&admin, "ensemble/store").await.contains("restarted"));
     assert_eq!(problem(viewer.defragment_ensemble("default", "store", &defragment).await).0, Code::Forbidden);
+    let resume = ResumeEnsemble::default();
+    assert_eq!(problem(viewer.resume_ensemble("default", "store", &resume).await).0, Code::Forbidden);
+    admin.resume_ensemble("default", "store", &resume).await.unwrap();
     admin.defragment_ensemble("default", "store", &defragment).await.unwrap();
     let said = why(&admin, "ensemble/store").await;
     assert!(said.contains("its members are defragmented one after the other"), "{said}");

@@ -12,7 +12,7 @@ use crate::v1::ensemble::certificates::{
 use crate::v1::ensemble::keys::{MemberKeys, MemberKeysRequest, OsdKeys, OsdKeysRequest};
 use crate::v1::ensemble::osds::{RemoveOsd, ReplaceOsd};
 use crate::v1::ensemble::passwords::{MemberPasswords, MemberPasswordsRequest};
-use crate::v1::ensemble::requests::{ReplaceMember, RollMembers};
+use crate::v1::ensemble::requests::{ReplaceMember, ResumeEnsemble, RollMembers};
 use crate::v1::ensemble::snapshots::TakeSnapshot;
 use crate::v1::ensemble::{Ensemble, EnsembleSpec, FailoverEnsemble, PlanEnsemble, ScaleEnsemble};
 use crate::v1::page::Page;
@@ -114,6 +114,20 @@ impl Client {
         request: &RollMembers,
     ) -> Result<Ensemble, CallError> {
         let path = fill(paths::ENSEMBLE_DEFRAGMENT, &[namespace, name]);
+        self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
+    }
+
+    /// Goes on with an ensemble as it is recorded, after a restore of the control plane.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn resume_ensemble(
+        &self,
+        namespace: &str,
+        name: &str,
+        request: &ResumeEnsemble,
+    ) -> Result<Ensemble, CallError> {
+        let path = fill(paths::ENSEMBLE_RESUME, &[namespace, name]);
         self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
     }
 

@@ -1,18 +1,18 @@
 //! Whether a member of an ensemble serves, as it is decided.
 
-use bellwether_core::decide::ensembles::plan;
+use bellwether_core::decide::ensembles::health;
 use bellwether_core::records::member::MemberState;
 
 use super::members::MemberHealth;
 
-impl From<plan::MemberHealth<'_>> for MemberHealth {
-    fn from(from: plan::MemberHealth<'_>) -> Self {
+impl From<health::MemberHealth<'_>> for MemberHealth {
+    fn from(from: health::MemberHealth<'_>) -> Self {
         match from {
-            plan::MemberHealth::Decommissioned => Self::Decommissioned,
-            plan::MemberHealth::Suspect => Self::Suspect,
-            plan::MemberHealth::Unreachable => Self::Unreachable,
-            plan::MemberHealth::Unknown => Self::Unknown,
-            plan::MemberHealth::Reported(report) => match report.state {
+            health::MemberHealth::Decommissioned => Self::Decommissioned,
+            health::MemberHealth::Suspect => Self::Suspect,
+            health::MemberHealth::Unreachable => Self::Unreachable,
+            health::MemberHealth::Unknown => Self::Unknown,
+            health::MemberHealth::Reported(report) => match report.state {
                 MemberState::Refused => Self::Refused,
                 MemberState::Prepared => Self::Prepared,
                 MemberState::Starting => Self::Starting,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use bellwether_core::decide::ensembles::failing::is_impaired;
-use bellwether_core::decide::ensembles::plan;
+use bellwether_core::decide::ensembles::health;
 use bellwether_core::records::ensemble_members as core;
-use bellwether_core::words::counter::MemberNumber;
+use bellwether_core::words::counter::{Epoch, MemberNumber};
 use bellwether_core::words::name::NodeName;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ use super::requests::StoredRequests;
 use super::restore::RestoreSpec;
 use super::service::ServiceAgentSpec;
 use super::snapshots::EnsembleSnapshots;
-use crate::shape::{ShapeError, map_from, read, try_map_from};
+use crate::shape::{ShapeError, is_zero, map_from, read, try_map_from};
 use crate::word::words;
 
 words! {
@@ -156,6 +156,9 @@ pub struct StoredEnsembleMembers {
     /// The OSDs of Ceph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub osds: Option<StoredOsds>,
+    /// The epoch of the installation in which it was known last that this is what there is.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub epoch: u64,
 }
 
 /// A node that refused a member, as it is stored.
@@ -233,14 +236,14 @@ impl EnsembleMember {
     pub fn of(
         all: &core::EnsembleMembers,
         (number, member): (MemberNumber, &core::Member),
-        health: plan::MemberHealth<'_>,
+        health: health::MemberHealth<'_>,
     ) -> Self {
         let report = match health {
-            plan::MemberHealth::Reported(report) => Some(report),
-            plan::MemberHealth::Decommissioned
-            | plan::MemberHealth::Suspect
-            | plan::MemberHealth::Unreachable
-            | plan::MemberHealth::Unknown => None,
+            health::MemberHealth::Reported(report) => Some(report),
+            health::MemberHealth::Decommissioned
+            | health::MemberHealth::Suspect
+            | health::MemberHealth::Unreachable
+            | health::MemberHealth::Unknown => None,
         };
         let message = report.map(|report| report.reason.clone());
         let replication = report.and_then(|report| report.replication.as_ref());
@@ -351,6 +354,7 @@ impl From<&core::EnsembleMembers> for StoredEnsembleMembers {
             requests: (&from.requests).into(),
             snapshots: (&from.snapshots).into(),
             osds: StoredOsds::of(&from.osds),
+            epoch: from.epoch.get(),
         }
     }
 }
@@ -384,6 +388,7 @@ impl TryFrom<StoredEnsembleMembers> for core::EnsembleMembers {
                 })
                 .transpose()?,
             osds: from.osds.map(StoredOsds::read).transpose()?.unwrap_or_default(),
+            epoch: Epoch::new(from.epoch),
             lead: from.lead.map(Into::into).unwrap_or_default(),
             passwords: passwords::read(from.passwords)?,
             requests: from.requests.try_into()?,

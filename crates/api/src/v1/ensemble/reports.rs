@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_core::records::member as core;
-use bellwether_core::words::counter::MemberNumber;
+use bellwether_core::words::counter::{Epoch, MemberNumber};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use super::osd_reports::{ReportedDevice, ReportedOsds, StoreOsd, reported};
 use super::passwords;
 use super::replication::Replication;
 use super::snapshots::SnapshotReport;
-use crate::shape::{ShapeError, map_from, read, try_map_from};
+use crate::shape::{ShapeError, is_zero, map_from, read, try_map_from};
 use crate::v1::probes::StoreMember;
 
 /// The members that a node has of ensembles, as its agent reports them and as they are stored.
@@ -32,6 +32,9 @@ pub struct NodeMembers {
     /// By serial number: the devices that the node offers; absent if it offers none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub devices: BTreeMap<String, ReportedDevice>,
+    /// The epoch of the installation in which it was reported; what a node sends is not used.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub epoch: u64,
 }
 
 /// A member, as its node's agent reports it.
@@ -81,6 +84,9 @@ pub struct ReportedMember {
     /// The defragmentation that its agent has made last, in the same way; absent if none since the agent was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defragmented_ms: Option<u64>,
+    /// Whether its database is being defragmented, so that it may not answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub defragments: bool,
     /// The OSDs that the store has, by their ids; absent if it was not ordered to read them, or could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub osds: Option<BTreeMap<String, StoreOsd>>,
@@ -117,6 +123,7 @@ impl From<&core::NodeMembers> for NodeMembers {
             members: members.collect(),
             osds: reported(&from.osds),
             devices: map_from(from.devices.iter().map(|(serial, of)| (serial.to_string(), of.into()))),
+            epoch: from.epoch.get(),
         }
     }
 }
@@ -145,6 +152,7 @@ impl From<&core::MemberReport> for ReportedMember {
             snapshot: from.snapshot.as_ref().map(Into::into),
             restarted_ms: from.restarted.map(Timestamp::as_millis),
             defragmented_ms: from.defragmented.map(Timestamp::as_millis),
+            defragments: from.defragments,
             osds: from
                 .osds
                 .as_ref()
@@ -196,6 +204,7 @@ impl TryFrom<ReportedMember> for core::KnownMember {
             snapshot: from.snapshot.map(Into::into),
             restarted: from.restarted_ms.map(Timestamp::from_millis),
             defragmented: from.defragmented_ms.map(Timestamp::from_millis),
+            defragments: from.defragments,
             osds: from.osds.map(|osds| map_from(osds.into_iter().map(|(id, osd)| (id, osd.into())))),
             later: from.later.map(MemberNumber::new),
         };
@@ -224,6 +233,7 @@ impl TryFrom<NodeMembers> for core::NodeMembers {
                     .into_iter()
                     .map(|(serial, of)| Ok((read(&format!("devices.{serial}"), &serial)?, of.into()))),
             )?,
+            epoch: Epoch::new(from.epoch),
         };
         members.check().map_err(|error| ShapeError::at(&error.place, error.reason))?;
         Ok(members)

@@ -49,6 +49,18 @@ pub struct RollMembers {
     pub reason: String,
 }
 
+/// Request to go on with an ensemble as it is recorded, after a restore of the control plane.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResumeEnsemble {
+    /// Whether that is meant although its members are known to be others, or to have other roles: what only these have may be lost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub accept_data_loss: bool,
+    /// Reason, recorded in its event.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
 /// What somebody asked to be done with members of an ensemble, and is not done yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RequestedChange {

@@ -1,9 +1,10 @@
 //! The state of ensembles in answers: their members, what is to happen to them, and which nodes may have none.
 
 use bellwether_core::decide::ensembles::failing::counts;
+use bellwether_core::decide::ensembles::health::health;
 use bellwether_core::decide::ensembles::osds::explain;
 use bellwether_core::decide::ensembles::osds::known::known;
-use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep, health};
+use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep};
 use bellwether_core::records::ensemble_members as core;
 use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::world::fleet::Fleet;

@@ -4,8 +4,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use super::health::{MemberHealth, health, reported, working};
 use super::osds::known::{KnownOsd, known};
-use super::plan::{MemberHealth, health, reported, working};
 use crate::records::ensemble::{EnsembleService, RedisSettings};
 use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase};
 use crate::records::member::{MemberReport, MemberState, Replication};

@@ -20,7 +20,7 @@ use super::candidates::{candidates, with_snapshot, without_refusing};
 use super::osds::OsdsSight;
 use super::replace;
 use super::verdict::nodes;
-use super::{EnsembleSight, foreign, overtaken};
+use super::{EnsembleSight, foreign, overtaken, restored};
 use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::independent::IndependentSpec;
 use crate::decide::placement::quorum::{
@@ -31,8 +31,6 @@ use crate::records::ensemble_adoption::Adoption;
 use crate::records::ensemble_members::{EnsembleMembers, RemovalReason};
 use crate::records::ensemble_restore::RestoreSource;
 use crate::records::freeze::Freeze;
-use crate::records::member::{KnownMember, MemberReport, MemberState};
-use crate::records::node::PresenceState;
 use crate::words::counter::MemberNumber;
 use crate::words::name::NodeName;
 use crate::words::time::Timestamp;
@@ -93,6 +91,10 @@ pub fn plan(
     if let Some(stop) = stop {
         let waiting = format!("{}: no member is changed", stop.line());
         return EnsemblePlan { wanted, steps: Vec::new(), waiting: Some(waiting), refusals };
+    }
+    if of.is_held(fleet.epoch) {
+        let waiting = Some(restored::line(of, &restored::evidence(fleet, of)));
+        return EnsemblePlan { wanted, steps: Vec::new(), waiting, refusals };
     }
     if let Some(later) = overtaken::overtaken(fleet, of) {
         let waiting = Some(overtaken::line(later, of));
@@ -236,68 +238,6 @@ fn founded_on(members: &EnsembleMembers) -> Option<&RestoreSource> {
     members.restore.as_ref().filter(|_| !members.is_bootstrapped)
 }
 
-/// What its node reported last of a member, and not of another one that it had.
-#[must_use]
-pub fn reported<'a>(
-    fleet: &'a Fleet,
-    members: &EnsembleMembers,
-    number: MemberNumber,
-) -> Option<&'a KnownMember> {
-    let node = &members.members.get(&number)?.node;
-    let known = fleet.node_members.get(node)?.value.members.get(&members.ensemble)?;
-    (known.report.number == number && known.report.identity == members.identity).then_some(known)
-}
-
-/// Whether a member serves, as far as is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemberHealth<'a> {
-    /// Its node was decommissioned.
-    Decommissioned,
-    /// Its node is not heard of at the moment.
-    Suspect,
-    /// Its node is unreachable.
-    Unreachable,
-    /// Its node has not reported it.
-    Unknown,
-    /// What its node reported last.
-    Reported(&'a MemberReport),
-}
-
-/// Whether a member serves.
-#[must_use]
-pub fn health<'a>(fleet: &'a Fleet, members: &EnsembleMembers, number: MemberNumber) -> MemberHealth<'a> {
-    let Some(node) = members.members.get(&number).map(|member| &member.node) else {
-        return MemberHealth::Unknown;
-    };
-    if fleet.active_node(node).is_none() {
-        return MemberHealth::Decommissioned;
-    }
-    match fleet.presences.get(node).map(|kept| kept.value.contact) {
-        Some(PresenceState::Suspect) => return MemberHealth::Suspect,
-        Some(PresenceState::Unreachable) => return MemberHealth::Unreachable,
-        Some(PresenceState::Up | PresenceState::Never) | None => {}
-    }
-    let known = reported(fleet, members, number);
-    known.map_or(MemberHealth::Unknown, |known| MemberHealth::Reported(&known.report))
-}
-
-/// What a member says that works, and whose node is heard of; `None` of any other one.
-#[must_use]
-pub fn working<'a>(
-    fleet: &'a Fleet,
-    members: &EnsembleMembers,
-    number: MemberNumber,
-) -> Option<&'a MemberReport> {
-    match health(fleet, members, number) {
-        MemberHealth::Reported(report) if report.state == MemberState::Working => Some(report),
-        MemberHealth::Reported(_)
-        | MemberHealth::Suspect
-        | MemberHealth::Unreachable
-        | MemberHealth::Decommissioned
-        | MemberHealth::Unknown => None,
-    }
-}
-
 /// What is waited for, in one line, with whether a node may have a member in the place of one that does not work; `None` for a change under way,
 /// which is in the steps.
 fn describe(
@@ -311,6 +251,10 @@ fn describe(
         QuorumWait::QuorumLost { working, voters, silent } => {
             waits::quorum_lost(members?, (*working, *voters), silent, of)
         }
+        QuorumWait::Silent { member, until: _ } if of.at_work.contains(member) => format!(
+            "member {} is being defragmented, and is not replaced while it is, however long that takes",
+            named(*member)
+        ),
         QuorumWait::Silent { member, until: _ } if !has_room => unreplaced(&named(*member), of.matching),
         QuorumWait::Silent { member, until } => replaced(&named(*member), *until, of),
         QuorumWait::NoRoom { missing } => {

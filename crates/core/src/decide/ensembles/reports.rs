@@ -59,9 +59,13 @@ pub fn absorb(
         }
     }
     let is_behind_a_gap = last.is_some_and(|last| new.is_behind_a_gap(last));
+    new.epoch = fleet.epoch;
     let is_same = last.map_or_else(
         || new.is_empty(),
-        |last| last.members == new.members && last.osds == new.osds && last.devices == new.devices,
+        |last| {
+            let is_known = last.members == new.members && last.osds == new.osds;
+            is_known && last.devices == new.devices && last.epoch == new.epoch
+        },
     );
     if is_same && !is_behind_a_gap {
         return None;

@@ -201,15 +201,12 @@ impl EnsembleSight<'_> {
         Some(OrderedChange { by, change: MembershipChange::Transfer { id: to } })
     }
 
-    /// Whether a member is being defragmented as ordered, which takes as long as it takes: that it does not answer meanwhile is no sign of anything.
+    /// Whether a member is being defragmented, by its agent's word, which takes as long as it takes: that it does not answer meanwhile is no sign
+    /// of anything, whether that is still asked for or not.
     pub(super) fn is_at_work(&self, number: MemberNumber, member: &Member) -> bool {
-        let is_ordered = self.members.requests.ordered(number, RollingAction::Defragment).is_some();
         let is_away = self.nodes.get(&member.node).is_none_or(|node| node.unreachable_since.is_some());
-        let is_at_it = |report: &MemberReport| {
-            let may_be = matches!(report.state, MemberState::Working | MemberState::Failed);
-            may_be && !report.has_ended
-        };
-        is_ordered && !is_away && self.report(number, member).is_some_and(is_at_it)
+        let is_at_it = |report: &MemberReport| report.defragments && !report.has_ended;
+        !is_away && self.report(number, member).is_some_and(is_at_it)
     }
 
     fn works(&self, number: MemberNumber, member: &Member) -> bool {

@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::plan::working;
+use super::health::working;
 use crate::records::ensemble::EnsembleMode;
 use crate::records::ensemble_members::EnsembleMembers;
 use crate::records::member::Membership;
@@ -21,6 +21,14 @@ pub fn strangers<'a>(fleet: &'a Fleet, members: &'a EnsembleMembers) -> BTreeMap
     }
     let lists =
         members.members.keys().filter_map(|number| working(fleet, members, *number)?.membership.as_ref());
+    listed(members, lists)
+}
+
+/// Those of them in these lists.
+pub(super) fn listed<'a>(
+    members: &EnsembleMembers,
+    lists: impl Iterator<Item = &'a Membership>,
+) -> BTreeMap<&'a str, &'a StoreMember> {
     let is_stranger = |(id, entry): &(&String, &StoreMember)| {
         let is_own = members.members.values().any(|member| {
             member.store_id.as_ref() == Some(*id) || entry.address.as_ref() == Some(&member.peer_url)

@@ -8,6 +8,7 @@ use super::osds;
 use super::osds::OsdsSight;
 use super::overtaken::overtaken;
 use super::passwords;
+use super::restored;
 use super::{EnsembleSight, EnsembleStep, MemberNode, foreign};
 use crate::records::ensemble::Ensemble;
 use crate::records::ensemble_adoption::Adoption;
@@ -62,8 +63,16 @@ fn managed(
     if foreign::taken(fleet, &members).is_some() {
         return Verdict::default();
     }
+    let mut resumed = None;
+    if members.epoch < fleet.epoch && (!members.is_held(fleet.epoch) || is_as_recorded(fleet, &members)) {
+        resumed = members
+            .is_held(fleet.epoch)
+            .then(|| restored::resumed(&members, "its members are as is recorded".into()));
+        members.resume(fleet.epoch);
+    }
     let nodes = nodes(fleet, &members);
-    let is_stopped = is_stopped || overtaken(fleet, &members).is_some();
+    let is_held = members.is_held(fleet.epoch);
+    let is_stopped = is_stopped || is_held || overtaken(fleet, &members).is_some();
     let sight = EnsembleSight {
         ensemble,
         members: &members,
@@ -74,6 +83,7 @@ fn managed(
     };
     let places = candidates(fleet, ensemble);
     let mut decision = sight.decide(&places);
+    decision.events.splice(..0, resumed);
     if decision.step == EnsembleStep::Stopped {
         decision.members.osds.change = None;
     } else {
@@ -87,6 +97,10 @@ fn managed(
     }
     let writes = vec![Write::put(Record::EnsembleMembers(decision.members))];
     Verdict { changesets: vec![Changeset { writes, events: decision.events }], wake: decision.wake }
+}
+
+fn is_as_recorded(fleet: &Fleet, members: &EnsembleMembers) -> bool {
+    restored::evidence(fleet, members) == restored::Evidence::Same
 }
 
 /// Takes over where the store is that is adopted; what is known of it stays.
@@ -118,6 +132,10 @@ fn deleted(fleet: &Fleet, recorded: &EnsembleMembers) -> Verdict {
         }),
     };
     let mut members = recorded.clone();
+    if members.is_held(fleet.epoch) {
+        // Whoever deleted it meant whatever it has.
+        members.resume(fleet.epoch);
+    }
     members.members.retain(|number, member| !is_left(number, member));
     let has_left = osds::known::known(fleet, recorded);
     let has_left = has_left.iter().filter(|known| {

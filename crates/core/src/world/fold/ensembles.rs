@@ -46,8 +46,11 @@ impl Fleet {
     pub(super) fn put_ensemble_members(&mut self, members: EnsembleMembers, revision: Revision) {
         let name = members.ensemble.clone();
         let before = self.ensemble_members.get(&name).map(|kept| kept.value.clone());
-        let wanted: Vec<_> = members.orders().map(|(node, order)| (node.clone(), order)).collect();
-        let osds = members.osd_orders();
+        let owned = |(node, order): (&NodeName, MemberOrder)| (node.clone(), order);
+        let (wanted, osds): (Vec<_>, _) = match members.is_held(self.epoch) {
+            true => (members.held_orders().map(owned).collect(), members.held_osd_orders()),
+            false => (members.orders().map(owned).collect(), members.osd_orders()),
+        };
         if before.as_deref().map(Occupied::of) != Some(Occupied::of(&members)) {
             self.candidates_changed = self.candidates_changed.max(revision);
         }

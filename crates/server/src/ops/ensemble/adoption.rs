@@ -2,7 +2,7 @@
 
 use bellwether_api::shape::ShapeError;
 use bellwether_core::decide::ensembles::foreign::others;
-use bellwether_core::decide::ensembles::plan::{MemberHealth, health};
+use bellwether_core::decide::ensembles::health::{MemberHealth, health};
 use bellwether_core::decide::ensembles::strangers::{named, strangers};
 use bellwether_core::records::ensemble::Ensemble;
 use bellwether_core::records::ensemble_adoption::StoreEndpoint;

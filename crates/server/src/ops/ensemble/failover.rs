@@ -2,7 +2,7 @@
 
 use bellwether_api::shape::{ShapeError, reason};
 use bellwether_api::v1::ensemble::FailoverEnsemble;
-use bellwether_core::decide::ensembles::plan::{MemberHealth, health};
+use bellwether_core::decide::ensembles::health::{MemberHealth, health};
 use bellwether_core::records::ensemble::{Ensemble, EnsembleMode};
 use bellwether_core::records::ensemble_members::{EnsembleMembers, MemberPhase};
 use bellwether_core::records::event::EventDraft;

@@ -1,4 +1,5 @@
 mod overtaken;
+mod restored;
 mod working;
 
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use crate::records::ensemble::{
 use crate::records::ensemble_members::{Member, MemberPhase};
 use crate::records::ensemble_restore::RestoreSource;
 use crate::records::key::Record;
-use crate::records::member::{MemberReport, MemberState, NodeMembers};
+use crate::records::member::{KnownMember, MemberReport, MemberState, NodeMembers};
 use crate::records::node::PresenceState;
 use crate::records::node::{Cordon, Node, Presence};
 use crate::records::report::Report;
@@ -34,7 +35,13 @@ struct Site {
 impl Site {
     /// A namespace with this many nodes, `db-1` and so on, which are up and whose agents run members; in racks of two.
     fn new(nodes: u64) -> Self {
-        let mut site = Self { world: World::default(), namespace: Namespace::parse("default").unwrap() };
+        Self::restored(nodes, Epoch::ZERO)
+    }
+
+    /// The same of an installation in this epoch.
+    fn restored(nodes: u64, epoch: Epoch) -> Self {
+        let world = World { epoch, ..World::default() };
+        let mut site = Self { world, namespace: Namespace::parse("default").unwrap() };
         for number in 1..=nodes {
             let mut labels = Labels::default();
             labels.set(Label::new("rack", &format!("r{}", number.div_ceil(2))).unwrap()).unwrap();
@@ -80,6 +87,7 @@ impl Site {
         self.put(Record::NodeMembers(NodeMembers {
             node: name(node),
             sequence: 0,
+            epoch: self.world.epoch,
             members,
             osds: BTreeMap::new(),
             devices: BTreeMap::new(),

@@ -12,7 +12,7 @@ use crate::decide::placement::primary::{PrimaryWait, QUIET};
 use crate::decide::placement::quorum::VoterState;
 use crate::records::ensemble::MIN_FAILOVER_AFTER;
 use crate::records::ensemble_adoption::named as named_foreign;
-use crate::records::ensemble_members::EnsembleMembers;
+use crate::records::ensemble_members::{EnsembleMembers, Member};
 use crate::records::ensemble_restore::RestoreSource;
 use crate::words::counter::MemberNumber;
 use crate::words::time::{Span, Timestamp};
@@ -23,6 +23,8 @@ pub(super) struct Circumstances {
     pub(super) matching: usize,
     /// The members that have not worked for so long that others are to take their places.
     pub(super) dead: Vec<MemberNumber>,
+    /// The members that do not answer because they are being defragmented.
+    pub(super) at_work: Vec<MemberNumber>,
     /// When the time is over of one that did not work already when the server that leads was started.
     pub(super) until_anew: Timestamp,
     /// Since when so many members that vote do not work.
@@ -42,7 +44,9 @@ impl Circumstances {
                 None
             }
         });
-        Self { matching, dead, until_anew, silent_since: silent.max(), now: sight.now }
+        let is_at_work = |(number, member): &(&MemberNumber, &Member)| sight.is_at_work(**number, member);
+        let at_work = sight.members.members.iter().filter(is_at_work).map(|(number, _)| *number).collect();
+        Self { matching, dead, at_work, until_anew, silent_since: silent.max(), now: sight.now }
     }
 
     /// The members that are dead, with their nodes.

@@ -177,6 +177,7 @@ impl Site {
                 peer_url: format!("tcp://{name}:80"),
                 restarted: host.restarted,
                 defragmented: None,
+                defragments: false,
                 ..MemberReport::of(order.number, order.identity.clone(), state)
             };
             let is_same = |known: &&KnownMember| {

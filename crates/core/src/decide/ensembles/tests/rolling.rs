@@ -129,3 +129,19 @@ fn one_that_does_not_work_is_not_defragmented_and_neither_are_the_others_before_
     installation.pass(400);
     assert_eq!((installation.restarted.len(), &installation.members.requests.rolling), (3, &None));
 }
+
+#[test]
+fn one_in_the_middle_of_its_defragmentation_is_not_replaced_though_that_is_withdrawn() {
+    let mut installation = Installation::new(6, EnsembleSize::Number(3));
+    installation.settle();
+    let before = installation.members.members.clone();
+    installation.ask_roll(RollingAction::Defragment);
+    installation.pass(5);
+    assert_eq!((installation.restarted.len(), installation.store.working()), (1, 2));
+    installation.members.requests.rolling = None;
+    for _ in 0..100 {
+        installation.pass(1);
+        assert_eq!(installation.members.members.len(), before.len(), "nobody is replaced");
+    }
+    assert_eq!((installation.restarted.len(), installation.store.working()), (1, 3));
+}

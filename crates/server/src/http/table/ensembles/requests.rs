@@ -4,7 +4,7 @@ use bellwether_api::paths;
 use bellwether_api::v1::ensemble::Ensemble;
 use bellwether_api::v1::ensemble::adoption::RemoveForeignMember;
 use bellwether_api::v1::ensemble::osds::{RemoveOsd, ReplaceOsd};
-use bellwether_api::v1::ensemble::requests::{ReplaceMember, RollMembers};
+use bellwether_api::v1::ensemble::requests::{ReplaceMember, ResumeEnsemble, RollMembers};
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_core::access::{ObjectKind, RequiredAccess};
 use utoipa::openapi::path::HttpMethod::Post;
@@ -26,7 +26,16 @@ pub(super) fn requests(routes: Routes) -> Routes {
         .optional_body(),
         handlers::snapshot,
     );
-    let routes = rolling(routes);
+    let routes = rolling(routes).add::<ResumeEnsemble, Ensemble, _, _>(
+        route(
+            Post,
+            paths::ENSEMBLE_RESUME,
+            replace,
+            "Go on with an ensemble as it is recorded, after a restore of the control plane",
+        )
+        .optional_body(),
+        handlers::resume,
+    );
     let routes = routes.add::<RemoveForeignMember, Ensemble, _, _>(
         route(
             Post,

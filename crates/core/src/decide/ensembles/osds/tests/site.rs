@@ -295,6 +295,7 @@ impl Site {
         self.put(Record::NodeMembers(NodeMembers {
             node: node(number),
             sequence: 0,
+            epoch: self.world.epoch,
             members: member.into_iter().collect(),
             osds: BTreeMap::from([(name(), osds)]),
             devices: spare.into_iter().chain([(disk(number), device)]).collect(),

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::decide::ensembles::failing::{counts, failing};
+use crate::decide::ensembles::health::working;
 use crate::records::ensemble::RedisSettings;
 use crate::records::ensemble_members::RemovalReason;
 use crate::records::member::Replication;

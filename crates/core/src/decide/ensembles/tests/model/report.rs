@@ -61,6 +61,7 @@ impl Installation {
                 snapshot: host.snapshot.clone(),
                 restarted: host.restarted,
                 defragmented: host.defragmented,
+                defragments: host.busy_until > 0,
                 osds: None,
                 later: None,
             };
@@ -114,6 +115,10 @@ impl Installation {
         let is_leader = self.own_id(name).is_some_and(|id| self.store.leader.as_ref() == Some(&id));
         let now = self.now;
         let host = self.hosts.get_mut(name).unwrap();
+        // What etcd has begun goes on, whether it is still asked for or not.
+        if host.busy_until > now {
+            return true;
+        }
         let order = host.order.as_ref();
         let Some((number, at)) = order.and_then(|order| Some((order.number, order.defragmentation?))) else {
             host.busy_until = 0;

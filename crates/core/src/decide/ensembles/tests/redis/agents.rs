@@ -118,6 +118,7 @@ impl Machines {
             peer_url: url(name),
             restarted: host.restarted,
             defragmented: None,
+            defragments: false,
             has_ended: host.down > 0,
             replication: said.filter(|_| state == MemberState::Working),
             ..MemberReport::of(order.number, identity, state)

@@ -1,0 +1,185 @@
+//! An ensemble after a restore of the control plane: nothing is decided before it is known that its members are those that are recorded.
+
+use super::*;
+use crate::decide::ensembles::restored::{Evidence, evidence};
+use crate::decide::ensembles::verdict;
+use crate::records::ensemble::RedisSettings;
+use crate::records::key::AnyRecord;
+use crate::records::member::{Membership, Replication};
+use crate::records::primary::PrimaryRecord;
+use crate::records::probes::StoreMember;
+use crate::rollout::environment::Watch;
+use crate::verdict::{Verdict, Write};
+use crate::words::time::Span;
+
+const EPOCH: Epoch = Epoch::new(9);
+
+/// An etcd whose members vote on three nodes, as it is recorded; all of them are silent, and long after.
+struct Restored {
+    site: Site,
+    ensemble: Ensemble,
+    members: EnsembleMembers,
+}
+
+impl Restored {
+    fn new(ensemble: Ensemble) -> Self {
+        let mut site = Site::restored(4, EPOCH);
+        site.put(Record::Ensemble(ensemble.clone()));
+        let mut members = EnsembleMembers::none(ensemble.name.clone(), ensemble.service.clone(), NOW);
+        members.is_bootstrapped = true;
+        for number in 1..=3 {
+            members.last = members.last.next();
+            let phase =
+                if ensemble.service.has_voters() { MemberPhase::Voting } else { MemberPhase::Serving };
+            let member = Member {
+                node: name(number),
+                phase,
+                since: NOW,
+                store_id: Some(format!("id-{number}")),
+                peer_url: format!("redis://db-{number}"),
+            };
+            members.members.insert(members.last, member);
+        }
+        members.lead = PrimaryRecord {
+            primary: Some(MemberNumber::new(1)),
+            history: Some("h".to_string()),
+            ..PrimaryRecord::default()
+        };
+        site.put(Record::EnsembleMembers(members.clone()));
+        Self { site, ensemble, members }
+    }
+
+    fn fleet(&self) -> &Fleet {
+        self.site.world.fleets.get(&self.site.namespace).unwrap()
+    }
+
+    fn evidence(&self) -> Evidence {
+        evidence(self.fleet(), &self.members)
+    }
+
+    fn decide(&self) -> Verdict {
+        let later = NOW.plus(Span::from_secs(86_400));
+        verdict::decide(self.fleet(), &self.ensemble.name, None, (Watch::default(), later))
+    }
+
+    /// A member works, and reads that the store has these members.
+    fn lists(&mut self, number: u64, ids: &[&str]) {
+        let entry = |id: &&str| (id.to_string(), StoreMember { votes: true, ..StoreMember::default() });
+        let membership = Membership {
+            own_id: format!("id-{number}"),
+            is_leader: true,
+            cluster_id: None,
+            leader: None,
+            members: ids.iter().map(entry).collect(),
+        };
+        let working = report(&self.members, MemberNumber::new(number), MemberState::Working);
+        let said = MemberReport { membership: Some(membership), ..working };
+        self.site.tell(&self.members, number, said);
+    }
+
+    /// A member of a Redis works, as the primary of a history or as a replica of one of these numbers.
+    fn is(&mut self, number: u64, history: &str, follows: Option<u64>) {
+        let follows = follows.filter(|of| *of > 0).map(|of| format!("redis://db-{of}"));
+        let said = Replication {
+            is_primary: !history.is_empty(),
+            streams: follows.is_some(),
+            follows,
+            is_whole: true,
+            history: history.to_string(),
+            former: None,
+            offset: None,
+            replicas: Vec::new(),
+            takes_over: false,
+            run: number.to_string(),
+            cannot_store: false,
+            keys: None,
+        };
+        let working = report(&self.members, MemberNumber::new(number), MemberState::Working);
+        let said = MemberReport { replication: Some(said), ..working };
+        self.site.tell(&self.members, number, said);
+    }
+
+    fn is_left_alone(&self) {
+        let verdict = self.decide();
+        for write in verdict.changesets.iter().flat_map(|changeset| &changeset.writes) {
+            let kept = members_of(write);
+            let of = |all: &EnsembleMembers| (all.members.clone(), all.lead.clone(), all.last, all.epoch);
+            assert_eq!(of(kept), of(&self.members));
+        }
+        let content = self.fleet().contents.get(&name(1)).unwrap();
+        let order = content.members.get(&self.ensemble.name).unwrap();
+        assert_eq!((&order.change, &order.replication), (&None, &None));
+    }
+}
+
+fn members_of(write: &Write) -> &EnsembleMembers {
+    let Write::Put(record) = write else { panic!("it is written") };
+    let AnyRecord::Namespaced(Record::EnsembleMembers(members)) = &**record else { panic!("its members") };
+    members
+}
+
+fn redis() -> Ensemble {
+    let redis = RedisSettings { port: 6379, min_replicas: 1, tls: true, password_secrets: Vec::new() };
+    Ensemble { service: EnsembleService::Redis(redis), ..store(EnsembleSize::Number(3)) }
+}
+
+#[test]
+fn an_etcd_goes_on_once_one_of_its_members_reads_that_the_store_has_those_that_are_recorded() {
+    let mut restored = Restored::new(store(EnsembleSize::Number(3)));
+    restored.is_left_alone();
+    let Evidence::Unknown(what) = restored.evidence() else { panic!("nobody said anything") };
+    assert_eq!(what.len(), 3, "{what:?}");
+    let waiting = restored.site.plan(&restored.ensemble).waiting.unwrap();
+    assert!(waiting.contains("bellwether ensemble resume store"), "{waiting}");
+    // The store has one more: the records are older.
+    restored.lists(2, &["id-1", "id-2", "id-3", "id-4"]);
+    restored.is_left_alone();
+    let Evidence::Other(what) = restored.evidence() else { panic!("the store has another one") };
+    assert!(what.concat().contains("the store has member id-4"), "{what:?}");
+    let waiting = restored.site.plan(&restored.ensemble).waiting.unwrap();
+    assert!(waiting.contains("restore a newer backup") && !waiting.contains("resume"), "{waiting}");
+    // It has one less.
+    restored.lists(2, &["id-2", "id-3"]);
+    assert_eq!(restored.evidence(), Evidence::Other(["the store does not have member 1".to_string()].into()));
+    // What was said before the restore is as old as the records.
+    restored.site.world.epoch = Epoch::ZERO;
+    restored.lists(2, &["id-1", "id-2", "id-3"]);
+    assert!(matches!(restored.evidence(), Evidence::Unknown(what) if what.len() == 3));
+    restored.is_left_alone();
+    restored.site.world.epoch = EPOCH;
+    restored.lists(2, &["id-1", "id-2", "id-3"]);
+    let verdict = restored.decide();
+    let changeset = verdict.changesets.first().unwrap();
+    assert_eq!(changeset.events.first().unwrap().kind, "ensemble.resumed");
+    let resumed = members_of(changeset.writes.first().unwrap());
+    assert!(!resumed.is_held(EPOCH) && resumed.last >= MemberNumber::new(103), "{:?}", resumed.last);
+}
+
+#[test]
+fn a_redis_whose_primary_has_changed_since_is_left_alone_and_one_that_was_started_is_for_a_person() {
+    let mut restored = Restored::new(redis());
+    restored.is_left_alone();
+    for (number, history, follows) in [(1, "h", None), (2, "", Some(1)), (3, "", Some(1))] {
+        restored.is(number, history, follows);
+    }
+    assert_eq!(restored.evidence(), Evidence::Same);
+    assert_eq!(
+        restored.decide().changesets.first().unwrap().events.first().unwrap().kind,
+        "ensemble.resumed"
+    );
+    // Another one is the primary, and the recorded one was away and comes back with what it had.
+    restored.is(1, "", None);
+    restored.is(2, "h2", None);
+    restored.is(3, "", Some(2));
+    restored.is_left_alone();
+    let Evidence::Other(what) = restored.evidence() else { panic!("another one is the primary") };
+    let said = [
+        "member 2 is a primary, and not a replica, as is recorded",
+        "member 3 does not follow member 1, as is recorded",
+    ];
+    assert_eq!(what, said);
+    // All were started: none of them says more than that.
+    (1..=3).for_each(|number| restored.is(number, "", None));
+    restored.is_left_alone();
+    assert!(matches!(restored.evidence(), Evidence::Unknown(what) if what.len() == 3));
+}

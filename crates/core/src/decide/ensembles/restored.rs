@@ -1,0 +1,145 @@
+//! An ensemble after a restore of the control plane: what is recorded of its members may be older than they are. Nothing is decided before it is known
+//! that it is not, by the members' own word or by that of a person.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::health::working;
+use super::strangers::{listed, named};
+use crate::records::ensemble::EnsembleService;
+use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase};
+use crate::records::event::EventDraft;
+use crate::records::member::{MemberReport, Membership, NodeMembers};
+use crate::words::counter::MemberNumber;
+use crate::world::fleet::Fleet;
+
+/// What is known of whether the records of an ensemble are what there is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Evidence {
+    /// They are.
+    Same,
+    /// It is not known: what is not heard of.
+    Unknown(Vec<String>),
+    /// They are not: what differs.
+    Other(Vec<String>),
+}
+
+/// Whether the members of an ensemble are those that are recorded, as far as they are heard of.
+#[must_use]
+pub fn evidence(fleet: &Fleet, members: &EnsembleMembers) -> Evidence {
+    let (mut other, mut unknown) = (Vec::new(), Vec::new());
+    for (number, member) in &members.members {
+        let node = &member.node;
+        let known = fresh(fleet, member).and_then(|told| told.members.get(&members.ensemble));
+        let known = known.filter(|known| known.report.identity == members.identity);
+        if let Some(later) = known.and_then(|known| known.report.later) {
+            other.push(format!("node {node} has had member {later}, which is not recorded"));
+        }
+        if serves(member) && said(fleet, members, (*number, member)).is_none() {
+            unknown.push(format!("member {number} on node {node} does not say that it works"));
+        }
+    }
+    let lists = members
+        .members
+        .iter()
+        .filter_map(|(number, member)| said(fleet, members, (*number, member))?.membership.as_ref());
+    let lists: Vec<&Membership> = lists.collect();
+    // Foreign members of a store that was adopted are recorded.
+    let unrecorded = members.adoption.is_none().then(|| listed(members, lists.iter().copied()));
+    let unrecorded = unrecorded.into_iter().flatten();
+    other.extend(
+        unrecorded
+            .map(|(id, entry)| format!("the store has member {}, which is not recorded", named(id, entry))),
+    );
+    for (number, member) in members.members.iter().filter(|(_, member)| member.phase == MemberPhase::Voting) {
+        let has =
+            |list: &&Membership| member.store_id.as_ref().is_some_and(|id| list.members.contains_key(id));
+        if !lists.is_empty() && !lists.iter().any(has) {
+            other.push(format!("the store does not have member {number}"));
+        }
+    }
+    // Who votes is known to any of them that reads it from a quorum: it does not matter whether the others are heard of.
+    if members.service.has_voters() && !lists.is_empty() {
+        unknown.clear();
+    }
+    for (is_known, role) in roles(fleet, members) {
+        if is_known { &mut other } else { &mut unknown }.push(role);
+    }
+    match (other.is_empty(), unknown.is_empty()) {
+        (false, _) => Evidence::Other(other),
+        (true, false) => Evidence::Unknown(unknown),
+        (true, true) => Evidence::Same,
+    }
+}
+
+/// What a node has said of its members since the restore.
+fn fresh<'a>(fleet: &'a Fleet, member: &Member) -> Option<&'a NodeMembers> {
+    let kept = fleet.node_members.get(&member.node)?;
+    (kept.value.epoch == fleet.epoch).then_some(&*kept.value)
+}
+
+/// What a member that works has said since the restore.
+fn said<'a>(
+    fleet: &'a Fleet,
+    members: &EnsembleMembers,
+    (number, member): (MemberNumber, &Member),
+) -> Option<&'a MemberReport> {
+    working(fleet, members, number).filter(|_| fresh(fleet, member).is_some())
+}
+
+const fn serves(member: &Member) -> bool {
+    matches!(member.phase, MemberPhase::Voting | MemberPhase::Serving)
+}
+
+/// Whose role is not that which is recorded, where there is one primary, and whether it has another one: one that was started follows nobody.
+fn roles(fleet: &Fleet, members: &EnsembleMembers) -> Vec<(bool, String)> {
+    let EnsembleService::Redis(_) = &members.service else { return Vec::new() };
+    let primary = members.lead.primary.and_then(|number| Some((number, members.members.get(&number)?)));
+    let Some((primary, at)) = primary else { return Vec::new() };
+    let differs = |number: MemberNumber, report: &MemberReport| {
+        let said = report.replication.as_ref()?;
+        let is_recorded = match number == primary {
+            true => said.is_primary && Some(&said.history) == members.lead.history.as_ref(),
+            false => !said.is_primary && said.streams && said.follows.as_ref() == Some(&at.peer_url),
+        };
+        let role = match (number == primary, said.is_primary, &said.follows) {
+            (true, true, _) => "is the primary of another history of writes".to_string(),
+            (_, false, None) => "follows nobody, as after a start".to_string(),
+            (true, false, Some(_)) => "is a replica, and not the primary, as is recorded".to_string(),
+            (false, true, _) => "is a primary, and not a replica, as is recorded".to_string(),
+            (false, false, Some(of)) if *of == at.peer_url => "gets no data of the primary".to_string(),
+            (false, false, Some(_)) => format!("does not follow member {primary}, as is recorded"),
+        };
+        let is_known = said.is_primary || said.follows.is_some();
+        (!is_recorded).then(|| (is_known, format!("member {number} {role}")))
+    };
+    let all = members.members.iter();
+    all.filter_map(|(number, member)| differs(*number, said(fleet, members, (*number, member))?)).collect()
+}
+
+/// Why nothing is decided, in one line.
+#[must_use]
+pub fn line(members: &EnsembleMembers, evidence: &Evidence) -> String {
+    let name = &members.ensemble;
+    let held = "the control plane was restored, and what is recorded of its members may be older than they are: none is added, removed, ordered \
+                another role or started without its data";
+    match evidence {
+        Evidence::Same => format!("{held}; they are as is recorded, and it goes on at once"),
+        Evidence::Unknown(what) => format!(
+            "{held}, until each is known to be as is recorded: {}; if that is how it is to go on: bellwether ensemble resume {name}",
+            what.join(", ")
+        ),
+        Evidence::Other(what) => format!(
+            "{held}; {}: restore a newer backup, or see the guide on ensembles, \"After a restore of the control plane\"",
+            what.join(", ")
+        ),
+    }
+}
+
+/// That it goes on with what is recorded.
+#[must_use]
+pub fn resumed(members: &EnsembleMembers, cause: String) -> EventDraft {
+    let subject = format!("ensemble/{}", members.ensemble);
+    EventDraft { kind: "ensemble.resumed", subject, before: None, after: None, cause }
+}
