@@ -11,6 +11,7 @@ use bellwether_core::words::name::Namespace;
 use bytes::Bytes;
 use http::{Method, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
+use rustix::fs::OFlags;
 use tokio::io::AsyncReadExt;
 
 use super::settings::{DiscoverySettings, NO_DIRECTORY};
@@ -47,7 +48,9 @@ async fn file(settings: &DiscoverySettings, namespace: &Namespace, path: &str) -
     let directory = settings.directory.as_ref().ok_or_else(|| NO_DIRECTORY.to_owned())?;
     let path = directory.join(namespace.as_str()).join(path);
     let trouble = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
-    let file = tokio::fs::File::open(&path).await.map_err(trouble)?;
+    // Without waiting: the opening of a pipe that nobody writes would keep a thread for ever, and the server from stopping.
+    let mut how = tokio::fs::OpenOptions::new();
+    let file = how.read(true).custom_flags(no_wait()).open(&path).await.map_err(trouble)?;
     // Whatever else it is may never end, or answer something that was not meant as a list.
     if !file.metadata().await.map_err(trouble)?.is_file() {
         return Err(format!("cannot read {}: it is not a file", path.display()));
@@ -56,6 +59,11 @@ async fn file(settings: &DiscoverySettings, namespace: &Namespace, path: &str) -
     let most = u64::try_from(MAX_BYTES).unwrap_or(u64::MAX);
     file.take(most + 1).read_to_end(&mut bytes).await.map_err(trouble)?;
     if bytes.len() > MAX_BYTES { Err(too_large()) } else { Ok(bytes) }
+}
+
+/// That a file is opened at once, whatever it is, and takes no terminal.
+fn no_wait() -> i32 {
+    (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed()
 }
 
 async fn answer(settings: &DiscoverySettings, url: &str) -> Result<Vec<u8>, String> {
@@ -148,9 +156,14 @@ mod tests {
             }
         }
         std::fs::write(own.join("large.json"), " ".repeat(MAX_BYTES + 1)).unwrap();
-        for (name, said) in
-            [("large.json", "too large"), ("none.json", "cannot read"), ("folder", "not a file")]
-        {
+        let owner = rustix::fs::Mode::RWXU;
+        rustix::fs::mknodat(rustix::fs::CWD, own.join("pipe"), rustix::fs::FileType::Fifo, owner, 0).unwrap();
+        for (name, said) in [
+            ("large.json", "too large"),
+            ("none.json", "cannot read"),
+            ("folder", "not a file"),
+            ("pipe", "not a file"),
+        ] {
             let source = DiscoverySource::File(name.to_owned());
             let found = read(&settings(directory.path()), &"default".parse().unwrap(), &source).await;
             assert!(found.clone().unwrap_err().contains(said), "{name}: {found:?}");
