@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure, LocalFault};
 use crate::show::data::readable;
 use crate::show::{print, print_data};
+use crate::whole_file;
 
 /// Prints what can be applied of the namespace, or writes it to files.
 pub(super) async fn export(context: &Context, flags: &Export) -> CommandResult {
@@ -48,7 +49,7 @@ fn write_files(directory: &Path, documents: &[Document]) -> Result<usize, Failur
     for document in documents {
         let path =
             directory.join(format!("{}-{}.yaml", document.kind(), document.name().replace('/', "%2F")));
-        std::fs::write(&path, text(document, None)?).map_err(|error| failed(&path, error))?;
+        whole_file::replace(&path, text(document, None)?.as_bytes()).map_err(|error| failed(&path, error))?;
     }
     Ok(documents.len())
 }

@@ -7,6 +7,7 @@ use clap::builder::Resettable;
 use crate::args::{self, ENVIRONMENT, Global};
 use crate::exit::{self, CommandResult, Exit, Failure, LocalFault};
 use crate::show::{Show, print_data};
+use crate::whole_file;
 
 pub(super) fn completions(shell: &str) -> CommandResult {
     print_data(&crate::completion::script(shell)?)?;
@@ -39,7 +40,7 @@ fn write_pages(command: clap::Command, directory: &Path, end: &str) -> std::io::
     let mut page = Vec::new();
     clap_mangen::Man::new(command).render(&mut page)?;
     page.extend_from_slice(end.as_bytes());
-    std::fs::write(directory.join(format!("{name}.1")), page)
+    whole_file::replace(&directory.join(format!("{name}.1")), &page)
 }
 
 /// The environment and the exit codes, as roff.

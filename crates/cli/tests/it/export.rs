@@ -18,7 +18,12 @@ async fn an_export_of_more_than_three_megabytes_is_read_by_diff_and_apply() {
     assert_eq!(done(&place, &["diff", "-f", &file]), "");
 
     let directory = place.path("exported");
+    // What somebody put in the place of a file is replaced, and not written to.
+    let theirs = write(&place, "theirs", "theirs");
+    std::fs::create_dir(&directory).unwrap();
+    std::os::unix::fs::symlink(&theirs, format!("{directory}/slot-reboot.yaml")).unwrap();
     done(&place, &["export", "-d", &directory]);
+    assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "theirs");
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 59);
     assert_eq!(done(&place, &["diff", "-f", &directory]), "");
     assert_eq!(done(&place, &["export", "--kind", "slot,pause", "-o", "name"]), "slot/reboot\n");
