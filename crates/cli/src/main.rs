@@ -16,6 +16,8 @@ mod show;
 mod simulation;
 mod small_file;
 mod telemetry;
+mod whole_file;
+mod yaml_depth;
 
 use std::process::ExitCode;
 

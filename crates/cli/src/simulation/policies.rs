@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::exit::Failure;
 use crate::small_file::limited;
+use crate::yaml_depth;
 
 /// Most policies of one comparison: a plot of more cannot be read.
 const MAX_POLICIES: usize = 12;
@@ -83,7 +84,10 @@ pub(crate) fn all(given: &[NamedPolicy], files: &[impl AsRef<Path>]) -> Result<V
 fn in_file(path: &Path, text: &str) -> Result<Vec<NamedPolicy>, String> {
     let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
     let table: Map<String, Value> = match end {
-        "yaml" | "yml" => serde_norway::from_str(text).map_err(|error| error.to_string())?,
+        "yaml" | "yml" => {
+            yaml_depth::check(text, 0)?;
+            serde_norway::from_str(text).map_err(|error| error.to_string())?
+        }
         "json" => serde_json::from_str(text).map_err(|error| error.to_string())?,
         "toml" => toml::from_str(text).map_err(|error| error.message().to_owned())?,
         _ => return Err("the file name must end in .toml, .yaml or .json".to_owned()),

@@ -20,6 +20,7 @@ use super::numbers::{self, Found};
 use crate::args::{DocumentKind, FileFlags};
 use crate::exit::Failure;
 use crate::near::improved;
+use crate::yaml_depth;
 
 /// What separates documents, on a line of its own.
 const MARKER: &str = "---";
@@ -150,6 +151,7 @@ fn of_file(input: &Input, documents: &mut Vec<Located>) -> Result<(), Failure> {
     for (index, part) in whole.into_iter().enumerate() {
         let number = if several { format!(", document {}", index + 1) } else { String::new() };
         let place = format!("{}{number}", input.name);
+        shallow(input.format, &part, &place)?;
         exact(input.format, &part, &place)?;
         let document = one(input.format, &part).map_err(|error| {
             let kind = value::<Head>(input.format, &part.text).ok().map(|head| head.kind);
@@ -160,6 +162,15 @@ fn of_file(input: &Input, documents: &mut Vec<Located>) -> Result<(), Failure> {
         documents.push(Located { document, place, format: input.format, part });
     }
     Ok(())
+}
+
+/// Refuses YAML that takes its parser for ever. The parsers of the others see to that themselves.
+fn shallow(format: Format, part: &Part, place: &str) -> Result<(), Failure> {
+    match format {
+        Format::Yaml => yaml_depth::check(&part.text, part.lines_before)
+            .map_err(|reason| Failure::usage(format!("read {place}: {reason}"))),
+        Format::Json | Format::Toml => Ok(()),
+    }
 }
 
 /// Refuses a document with a number that would be stored as another one.
@@ -305,6 +316,15 @@ mod tests {
         );
         assert!(says_nothing(Format::Yaml, parts[0].text.as_str()) && says_nothing(Format::Yaml, "---\n"));
         assert!(!says_nothing(Format::Yaml, "--- {a: 1}\n"));
+    }
+
+    #[test]
+    fn yaml_that_is_nested_very_deep_is_refused_before_it_is_parsed() {
+        let nested = format!("{}{}", "[".repeat(50_000), "]".repeat(50_000));
+        let text = format!("kind: slot\nname: a\n---\nkind: profile\nname: b\nparams:\n  a: {nested}\n");
+        let (name, format) = ("x.yaml".to_owned(), Format::Yaml);
+        let error = of_file(&Input { name, format, text, named: true }, &mut Vec::new()).unwrap_err().message;
+        assert_eq!(error, "cannot read x.yaml, document 2: it is nested deeper than 64 levels at line 7");
     }
 
     #[test]
