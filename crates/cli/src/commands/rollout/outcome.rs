@@ -1,6 +1,6 @@
 //! What the state of a rollout means for a script, and for the person who reads it.
 
-use bellwether_api::v1::entity::Entity;
+use bellwether_api::v1::entity::{Entity, EntityKind};
 use bellwether_api::v1::rollout::status::{RolloutPause, RolloutWait};
 use bellwether_api::v1::rollout::{Rollout, RolloutState, RolloutStatus, RolloutView};
 
@@ -33,11 +33,26 @@ const fn of_status(status: &RolloutStatus) -> Exit {
 pub(super) fn advice(entity: &Entity, rollout: &Rollout) -> Option<String> {
     let failed = rollout.failures.last().map_or("NODE", |failure| failure.target.as_str());
     let failed = entity.workflow.as_ref().map(|_| failed);
-    of_pause(&entity.name, failed, &rollout.status)
+    let of_what = match (failed, entity.kind) {
+        (Some(node), _) => Advised::Run { node },
+        (None, EntityKind::Action) => Advised::Action,
+        (None, EntityKind::Version | EntityKind::Profile | EntityKind::Workflow) => Advised::Versions,
+    };
+    of_pause(&entity.name, of_what, &rollout.status)
 }
 
-/// The advice; of a run, with the node that failed last.
-fn of_pause(entity: &str, node: Option<&str>, status: &RolloutStatus) -> Option<String> {
+/// What an advice is about.
+#[derive(Debug, Clone, Copy)]
+enum Advised<'a> {
+    /// Versions, which there are others of.
+    Versions,
+    /// Runs of an action: what one has done stays so.
+    Action,
+    /// The run of a workflow, and the node that failed last.
+    Run { node: &'a str },
+}
+
+fn of_pause(entity: &str, of: Advised<'_>, status: &RolloutStatus) -> Option<String> {
     if let Some(RolloutWait::Approval { stage }) = &status.waiting {
         return Some(format!("approve it with: bellwether rollout approve {entity} --stage {stage}"));
     }
@@ -57,11 +72,10 @@ fn of_pause(entity: &str, node: Option<&str>, status: &RolloutStatus) -> Option<
         RolloutPause::Stopped { .. } => {
             "it resumes when the stop is lifted; see: bellwether freeze list".to_owned()
         }
-        RolloutPause::Person { .. } if node.is_some() => format!("continue with: {resume}   (or: abort)"),
         RolloutPause::BadVersion { .. }
         | RolloutPause::TooManyFailed { .. }
         | RolloutPause::NoKnownGood { .. }
-            if let Some(node) = node =>
+            if let Advised::Run { node } = of =>
         {
             format!(
                 "begin a failed task again with: bellwether job retry {entity}/{node}; to go on without it: {resume}   (or: abort)"
@@ -70,7 +84,13 @@ fn of_pause(entity: &str, node: Option<&str>, status: &RolloutStatus) -> Option<
         RolloutPause::Person { .. }
         | RolloutPause::BadVersion { .. }
         | RolloutPause::TooManyFailed { .. }
-        | RolloutPause::NoKnownGood { .. } => format!("continue with: {resume}   (or: undo, abort)"),
+        | RolloutPause::NoKnownGood { .. } => {
+            let or = match of {
+                Advised::Versions => "undo, abort",
+                Advised::Action | Advised::Run { .. } => "abort",
+            };
+            format!("continue with: {resume}   (or: {or})")
+        }
     })
 }
 
@@ -122,25 +142,29 @@ mod tests {
     fn a_pause_that_can_end_by_itself_says_so() {
         let paused = |pause| RolloutStatus { paused: Some(pause), ..RolloutState::Paused.into() };
         let unreachable = RolloutPause::TooManyUnreachable { unreachable: 2, refusing: 0, tolerated: 1 };
-        let said = of_pause("web", None, &paused(unreachable)).unwrap();
+        let said = of_pause("web", Advised::Versions, &paused(unreachable)).unwrap();
         assert!(
             said.contains("resumes by itself") && said.ends_with("bellwether rollout resume web"),
             "{said}"
         );
         let person = RolloutPause::Person { by: "kim".to_owned(), reason: String::new() };
-        let said = of_pause("web", None, &paused(person)).unwrap();
+        let said = of_pause("web", Advised::Versions, &paused(person)).unwrap();
         assert!(!said.contains("by itself") && said.contains("bellwether rollout resume web"), "{said}");
-        assert_eq!(of_pause("web", None, &RolloutState::InProgress.into()), None);
+        assert_eq!(of_pause("web", Advised::Versions, &RolloutState::InProgress.into()), None);
     }
 
     #[test]
-    fn a_run_has_nothing_to_undo_and_a_task_to_begin_again() {
+    fn runs_have_nothing_to_undo_and_one_of_a_workflow_a_task_to_begin_again() {
         let paused = |pause| RolloutStatus { paused: Some(pause), ..RolloutState::Paused.into() };
         let failed = paused(RolloutPause::TooManyFailed { failed: 1, tolerated: 0 });
-        let said = of_pause("shop-7", Some("web-1"), &failed).unwrap();
+        let said = of_pause("shop-7", Advised::Run { node: "web-1" }, &failed).unwrap();
         assert!(said.contains("bellwether job retry shop-7/web-1") && !said.contains("undo"), "{said}");
-        assert!(of_pause("web", None, &failed).unwrap().contains("undo"));
+        assert!(of_pause("web", Advised::Versions, &failed).unwrap().contains("undo"));
+        let said = of_pause("cleanup", Advised::Action, &failed).unwrap();
+        assert_eq!(said, "continue with: bellwether rollout resume cleanup   (or: abort)");
         let person = paused(RolloutPause::Person { by: "kim".to_owned(), reason: String::new() });
-        assert!(!of_pause("shop-7", Some("web-1"), &person).unwrap().contains("undo"));
+        for of in [Advised::Run { node: "web-1" }, Advised::Action] {
+            assert!(!of_pause("shop-7", of, &person).unwrap().contains("undo"));
+        }
     }
 }
