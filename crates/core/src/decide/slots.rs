@@ -88,6 +88,16 @@ pub struct SlotLost {
     pub fence: FenceNumber,
 }
 
+/// A holding that is to be released is of somebody else, or has another fencing number.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{holder} holds it with fencing number {fence}")]
+pub struct SlotMismatch {
+    /// Who holds the slot.
+    pub holder: HolderName,
+    /// Fencing number of that hold.
+    pub fence: FenceNumber,
+}
+
 fn full(capacity: u32, holders: &[(HolderName, Timestamp)]) -> String {
     let Some((first, _)) = holders.first() else {
         return "capacity is 0".to_string();
@@ -192,20 +202,39 @@ const fn grant(holder: &Holder) -> SlotGrant {
     SlotGrant { fence: holder.fence, since: holder.since, ends: holder.ends }
 }
 
-/// Releases a slot, only that hold if a number is given; `None` when the slot is not held so.
-#[must_use]
+/// Releases a slot, only that hold if a number is given; `None` when that hold has ended, or nobody holds the slot.
+///
+/// # Errors
+/// [`SlotMismatch`] when the number is that of another hold, or none that was given.
 pub fn release(
     fleet: &Fleet,
     name: &SlotName,
     holder: &HolderName,
     fence: Option<FenceNumber>,
-) -> Option<Changeset> {
-    let held = fleet.slots.get(name)?.value.holders.get(holder)?;
-    if fence.is_some_and(|fence| fence != held.fence) {
-        return None;
+) -> Result<Option<Changeset>, SlotMismatch> {
+    let Some(kept) = fleet.slots.get(name) else { return Ok(None) };
+    if let Some(fence) = fence
+        && let Some((holder, held)) = mismatch(&kept.value, holder, fence)
+    {
+        return Err(SlotMismatch { holder: holder.clone(), fence: held.fence });
     }
     let cause = format!("released by {holder}");
-    take_from(fleet, name, holder, "slot.released", cause)
+    Ok(take_from(fleet, name, holder, "slot.released", cause))
+}
+
+/// The hold that is meant by somebody who names a wrong one. One that ended is not wrong: its release may have been answered before, and
+/// the answer lost.
+fn mismatch<'a>(
+    slot: &'a Slot,
+    holder: &HolderName,
+    fence: FenceNumber,
+) -> Option<(&'a HolderName, &'a Holder)> {
+    if let Some((own, held)) = slot.holders.get_key_value(holder) {
+        return (held.fence != fence).then_some((own, held));
+    }
+    let of_other = slot.holders.iter().find(|(_, held)| held.fence == fence);
+    let was_given = FenceNumber::ZERO < fence && fence <= slot.fence;
+    of_other.or_else(|| slot.holders.iter().next().filter(|_| !was_given))
 }
 
 /// Removes a slot without holders, with its fencing number; `None` when there is none or it is held.

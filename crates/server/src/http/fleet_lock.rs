@@ -19,7 +19,7 @@ use super::input::{JsonAnswer, JsonBody, NamespacePath, Turn};
 use super::problem::Failure;
 use super::route_object::FLEET_LOCK_NAMESPACE;
 use super::routes::Empty;
-use super::slots::may_grant;
+use super::slots::{may_grant, may_release_all};
 use super::state::AppState;
 use crate::ops;
 use crate::ops::scope::SlotScope;
@@ -107,7 +107,8 @@ async fn unlock(
 ) -> Result<JsonAnswer<Empty>, Failure> {
     caller.require(HOLDERS, Some(client.slot.as_str()), Some(namespace))?;
     let scope = SlotScope { namespace, slot: &client.slot, actor: &caller.actor() };
-    ops::slot::release(&app.records.transactor, scope, &client.holder, None).await?;
+    let of_all = may_release_all(caller, namespace, &client.slot);
+    ops::slot::release(&app.records.transactor, scope, &client.holder, None, of_all).await?;
     Ok(JsonAnswer(Empty {}))
 }
 

@@ -7,6 +7,7 @@ use bellwether_api::shape::read;
 use bellwether_api::v1::slot::{
     AcquireSlot, ForceRelease, ReleaseSlot, RenewSlot, Slot, SlotGrant, SlotSpec, SlotView,
 };
+use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::records::key::{AnyKey, Key};
 use bellwether_core::words::counter::FenceNumber;
 use bellwether_core::words::name::{Actor, Namespace, SlotName};
@@ -113,9 +114,15 @@ pub(crate) async fn release(
         scope(&namespace, &name, &caller.actor()),
         &holder,
         Some(fence),
+        may_release_all(&caller, &namespace, &name),
     )
     .await?;
     Ok(JsonAnswer(Empty {}))
+}
+
+/// Whether the caller may release what another token acquired.
+pub(super) fn may_release_all(caller: &Authenticated, namespace: &Namespace, name: &SlotName) -> bool {
+    caller.require(Right::update(ObjectKind::Slot), Some(name.as_str()), Some(namespace)).is_ok()
 }
 
 pub(crate) async fn delete(

@@ -88,20 +88,32 @@ pub async fn renew(
         .await
 }
 
-/// Releases a slot; with a fencing number, only that holding. Releasing a slot that is not held succeeds.
+/// Releases a slot; with a fencing number, only that holding. Releasing a slot that is not held, or a holding that has ended, succeeds.
 ///
 /// # Errors
-/// [`OpError`] when the commit fails.
+/// [`OpError::Refused`] when the number is not that of this holder; [`OpError::Forbidden`] when another token acquired it, unless `of_all`.
 pub async fn release(
     transactor: &Transactor,
     scope: SlotScope<'_>,
     holder: &HolderName,
     fence: Option<FenceNumber>,
+    of_all: bool,
 ) -> Result<(), OpError> {
     let name = scope.slot;
     transactor
         .change(scope.namespace, scope.actor, |_, fleet, _| {
-            Ok((slots::release(fleet, name, holder, fence), ()))
+            let released = slots::release(fleet, name, holder, fence).map_err(|other| OpError::Refused {
+                reason: format!("release slot {name} for {holder}: {other}"),
+                hint: Some(format!("show its state: bellwether describe slot/{name}")),
+            })?;
+            let held = fleet.slots.get(name).and_then(|kept| kept.value.holders.get(holder));
+            if let Some(held) = held.filter(|held| !of_all && held.by != *scope.actor) {
+                return Err(OpError::Forbidden {
+                    what: format!("release slot {name} for {holder}: token {} acquired it", held.by),
+                    needed: format!("update slot/{name} in {}", scope.namespace),
+                });
+            }
+            Ok((released, ()))
         })
         .await
 }

@@ -7,12 +7,14 @@ use bellwether_api::client::Identity;
 use bellwether_api::client::secret::Secret;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::access::NewToken;
+use bellwether_api::v1::apply::ApplyRequest;
 use bellwether_api::v1::cluster::ClusterSpec;
 use bellwether_api::v1::cluster::work::NewClusterRun;
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::node_params::NodeProfiles;
 use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::rollout::NewRollout;
+use bellwether_api::v1::slot::{AcquireSlot, ReleaseSlot};
 
 use crate::harness::{Installation, policy, problem, set_entity, version};
 use crate::rights::with;
@@ -118,7 +120,12 @@ async fn who_may_change_clusters_runs_no_workflow_by_them_that_they_may_not_run(
 async fn a_profile_is_read_only_where_who_may_change_it_says_so() {
     let installation = Installation::new().await;
     installation.node("web-1").await;
-    let claims = ["update entity/mine", "update:/start rollout/mine", "update:/profiles node/web-1"];
+    let claims = [
+        "update entity/mine",
+        "update:/start rollout/mine",
+        "update:/profiles node/web-1",
+        "update:/params node/web-1",
+    ];
     let maker = with(&installation, "maker", &claims).await;
     let spec =
         EntitySpec { selector: "all".to_owned(), profile: Some("redis".to_owned()), ..EntitySpec::default() };
@@ -130,6 +137,38 @@ async fn a_profile_is_read_only_where_who_may_change_it_says_so() {
     let (code, detail) = problem(maker.set_node_profiles("default", "web-1", &profiles).await);
     assert_eq!(code, Code::Forbidden, "{detail}");
     assert!(detail.contains(needed), "{detail}");
+    let document = serde_json::json!({"kind": "node", "name": "web-1", "profiles": ["redis"]});
+    let documents = vec![serde_json::from_value(document).unwrap()];
+    let request = ApplyRequest { documents, ..ApplyRequest::default() };
+    let (code, detail) = problem(maker.apply("default", &request).await);
+    assert_eq!(code, Code::Forbidden, "{detail}");
+    assert!(detail.contains(needed), "{detail}");
+}
+
+#[tokio::test]
+async fn a_lock_is_released_by_the_token_that_acquired_it_or_by_who_may_change_it() {
+    let installation = Installation::new().await;
+    let claims = ["get,update:/holders slot"];
+    let one = with(&installation, "one", &claims).await;
+    let other = with(&installation, "other", &claims).await;
+    let acquire = AcquireSlot { holder: "h1".to_owned(), ..AcquireSlot::default() };
+    let fence = one.acquire_slot("default", "lq", &acquire).await.unwrap().fence;
+    let back = |holder: &str, fence| ReleaseSlot { holder: holder.to_owned(), fence };
+    for (holder, fence) in [("h1", fence + 1), ("h2", fence), ("h2", 0), ("h2", fence + 1)] {
+        let (code, detail) = problem(one.release_slot("default", "lq", &back(holder, fence)).await);
+        let said = format!("cannot release slot lq for {holder}: h1 holds it with fencing number 1");
+        assert_eq!((code, detail), (Code::Refused, said));
+    }
+    let (code, detail) = problem(other.release_slot("default", "lq", &back("h1", fence)).await);
+    assert_eq!(code, Code::Forbidden, "{detail}");
+    let needed = "token one acquired it: this needs the right update slot/lq in default";
+    assert!(detail.contains(needed), "{detail}");
+    for _ in 0..2 {
+        one.release_slot("default", "lq", &back("h1", fence)).await.unwrap();
+    }
+    let again = one.acquire_slot("default", "lq", &acquire).await.unwrap().fence;
+    installation.admin().release_slot("default", "lq", &back("h1", again)).await.unwrap();
+    assert!(one.acquire_slot("default", "lq", &acquire).await.unwrap().fence > again);
 }
 
 #[tokio::test]

@@ -69,7 +69,7 @@ impl Setup {
 
     fn release(&mut self, index: u8) {
         let changeset = release(&self.fleet(), &reboot(), &machine(index), None);
-        changeset.into_iter().for_each(|changeset| self.write(changeset));
+        changeset.unwrap().into_iter().for_each(|changeset| self.write(changeset));
     }
 
     fn decide(&mut self) -> Option<Timestamp> {
@@ -169,9 +169,18 @@ fn a_holding_that_is_over_is_never_one_again() {
     let second = place.acquire(1).unwrap();
     assert_eq!(second.fence, first.fence.next());
     assert_eq!(place.renew(1, first.fence), Err(SlotLost { fence: first.fence }));
-    assert_eq!(release(&place.fleet(), &reboot(), &machine(1), Some(first.fence)), None);
+    let refused = release(&place.fleet(), &reboot(), &machine(1), Some(first.fence)).unwrap_err();
+    assert_eq!(refused.to_string(), "machine-1 holds it with fencing number 2");
     assert!(forget(&place.fleet(), &reboot()).is_none(), "somebody holds it");
-    assert!(release(&place.fleet(), &reboot(), &machine(1), Some(second.fence)).is_some());
+    for (index, fence) in [(2, second.fence), (2, second.fence.next()), (2, FenceNumber::ZERO)] {
+        let wrong = release(&place.fleet(), &reboot(), &machine(index), Some(fence));
+        assert_eq!(wrong, Err(SlotMismatch { holder: machine(1), fence: second.fence }), "{index} {fence}");
+    }
+    let ended = release(&place.fleet(), &reboot(), &machine(2), Some(first.fence));
+    assert_eq!(ended, Ok(None), "it may be of a hold that ended, whose release is repeated");
+    assert!(release(&place.fleet(), &reboot(), &machine(1), Some(second.fence)).unwrap().is_some());
+    place.release(1);
+    assert_eq!(release(&place.fleet(), &reboot(), &machine(1), Some(second.fence)), Ok(None), "repeated");
 }
 
 #[test]
