@@ -25,7 +25,7 @@ use super::problem::Failure;
 use super::state::AppState;
 use crate::ops::OpError;
 use crate::ops::node_params;
-use crate::ops::params::ParamsChange;
+use crate::ops::params::{ParamsChange, ParamsRequest};
 use crate::ops::run;
 use crate::ops::scope::NodeScope;
 
@@ -47,7 +47,7 @@ pub(crate) async fn patch(
     change: ChangeBody<ParamsPatch>,
 ) -> Result<JsonAnswer<Shape>, Failure> {
     query.only(&["reason"])?;
-    let (transactor, actor) = (&app.records.transactor, caller.actor());
+    let (transactor, actor, who) = (&app.records.transactor, caller.actor(), &caller.0);
     let scope = NodeScope { namespace: &namespace, node: &node, actor: &actor };
     let access = access(&caller, &namespace, &node);
     access.require(&change)?;
@@ -58,11 +58,13 @@ pub(crate) async fn patch(
         }
         (ChangeBody::Own(patch), None) => {
             let change = ParamsChange::Patch(patch);
-            node_params::change(transactor, scope, only_at, change, &patch.reason).await
+            let request = ParamsRequest { change, who, why: &patch.reason };
+            node_params::change(transactor, scope, only_at, request).await
         }
         (ChangeBody::Standard(change), why) => {
             let change = ParamsChange::Standard(change);
-            node_params::change(transactor, scope, only_at, change, &why.unwrap_or_default()).await
+            let request = ParamsRequest { change, who, why: &why.unwrap_or_default() };
+            node_params::change(transactor, scope, only_at, request).await
         }
     };
     shown(&access, changed)
@@ -77,8 +79,8 @@ pub(crate) async fn put(
 ) -> Result<JsonAnswer<Shape>, Failure> {
     let actor = caller.actor();
     let scope = NodeScope { namespace: &namespace, node: &node, actor: &actor };
-    let change = ParamsChange::All(&spec);
-    let changed = node_params::change(&app.records.transactor, scope, only_at, change, &spec.reason).await;
+    let request = ParamsRequest { change: ParamsChange::All(&spec), who: &caller.0, why: &spec.reason };
+    let changed = node_params::change(&app.records.transactor, scope, only_at, request).await;
     shown(&access(&caller, &namespace, &node), changed)
 }
 

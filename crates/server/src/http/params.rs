@@ -51,7 +51,7 @@ pub(crate) async fn delete(
     caller: Authenticated,
     (NamespacePath(namespace), DeclaredParam(key)): (NamespacePath, DeclaredParam),
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::param::undeclare(&app.records.transactor, (&namespace, &caller.actor()), &key).await?;
+    ops::param::undeclare(&app.records.transactor, (&namespace, &caller.0), &key).await?;
     Ok(JsonAnswer(Empty {}))
 }
 

@@ -22,7 +22,7 @@ use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
 use crate::ops;
-use crate::ops::params::ParamsChange;
+use crate::ops::params::{ParamsChange, ParamsRequest};
 use crate::ops::scope::ProfileScope;
 
 pub(crate) async fn list(
@@ -101,7 +101,7 @@ pub(crate) async fn patch(
     change: ChangeBody<ParamsPatch>,
 ) -> Result<JsonAnswer<Shape>, Failure> {
     query.only(&["reason"])?;
-    let (transactor, actor) = (&app.records.transactor, caller.actor());
+    let (transactor, actor, who) = (&app.records.transactor, caller.actor(), &caller.0);
     let scope = ProfileScope { namespace: &namespace, profile: &name, actor: &actor, only_at };
     let access = access(&caller, &namespace, &name);
     access.require(&change)?;
@@ -111,11 +111,14 @@ pub(crate) async fn patch(
             return Err(ShapeError::at("reason", "write it into the body, which has a field for it").into());
         }
         (ChangeBody::Own(patch), None) => {
-            ops::profile::change(transactor, scope, ParamsChange::Patch(&patch), &patch.reason).await
+            let change = ParamsChange::Patch(&patch);
+            let request = ParamsRequest { change, who, why: &patch.reason };
+            ops::profile::change(transactor, scope, request).await
         }
         (ChangeBody::Standard(change), why) => {
             let change = ParamsChange::Standard(&change);
-            ops::profile::change(transactor, scope, change, &why.unwrap_or_default()).await
+            let request = ParamsRequest { change, who, why: &why.unwrap_or_default() };
+            ops::profile::change(transactor, scope, request).await
         }
     };
     let mut answer = Shape::try_from(&changed.map_err(|error| access.refusal(error))?)?;
@@ -133,8 +136,8 @@ pub(crate) async fn put(
     let actor = caller.actor();
     let scope = ProfileScope { namespace: &namespace, profile: &name, actor: &actor, only_at };
     let access = access(&caller, &namespace, &name);
-    let changed =
-        ops::profile::change(&app.records.transactor, scope, ParamsChange::All(&spec), &spec.reason).await;
+    let request = ParamsRequest { change: ParamsChange::All(&spec), who: &caller.0, why: &spec.reason };
+    let changed = ops::profile::change(&app.records.transactor, scope, request).await;
     let mut answer = Shape::try_from(&changed.map_err(|error| access.refusal(error))?)?;
     access.hide(&mut answer.params);
     Ok(JsonAnswer(answer))

@@ -264,25 +264,32 @@ fn of_what_it_names(
 ) -> Result<(), OpError> {
     let world = transactor.world();
     let fleet = world.fleets.get(namespace);
-    let (right, name) = if let Document::Cluster(cluster) = &object.document {
+    let (right, names) = if let Document::Cluster(cluster) = &object.document {
         let known = fleet.and_then(|fleet| {
             let known = fleet.clusters.values().find(|kept| kept.value.name.as_str() == cluster.name)?;
             known.value.workflow.as_ref()
         });
         let workflow = cluster.manager_workflow.as_deref();
         let is_news = |workflow: &&str| known.is_none_or(|known| known.as_str() != *workflow);
-        (Right::update(ObjectKind::Run), workflow.filter(is_news))
+        (Right::update(ObjectKind::Run), workflow.filter(is_news).into_iter().collect())
     } else if let Document::Entity(entity) = &object.document {
         let mut known = fleet.into_iter().flat_map(|fleet| fleet.entities.keys());
         let is_known = known.any(|known| known.as_str() == entity.name);
-        (Right::update(ObjectKind::Profile), entity.profile.as_deref().filter(|_| !is_known))
+        let profile = entity.profile.as_deref().filter(|_| !is_known);
+        (Right::update(ObjectKind::Profile), profile.into_iter().collect())
+    } else if let (Document::Node(node), ObjectId::Node(name)) = (&object.document, &object.id) {
+        let known = fleet.map(|fleet| fleet.profiles_read_by(name)).unwrap_or_default();
+        let is_news = |profile: &&str| known.iter().all(|known| known.as_str() != *profile);
+        let profiles: Vec<&str> = node.profiles.iter().map(String::as_str).filter(is_news).collect();
+        (Right::update(ObjectKind::Profile), profiles)
     } else {
         return Ok(());
     };
-    let Some(name) = name else { return Ok(()) };
-    let request = right.on(Some(name), Some(namespace.as_str()));
-    let what = format!("apply {object}");
-    who.require(&request).map_err(|_| OpError::Forbidden { what, needed: request.to_string() })
+    names.into_iter().try_for_each(|name| {
+        let request = right.on(Some(name), Some(namespace.as_str()));
+        let what = format!("apply {object}");
+        who.require(&request).map_err(|_| OpError::Forbidden { what, needed: request.to_string() })
+    })
 }
 
 /// Refuses an operation on an object without this right.

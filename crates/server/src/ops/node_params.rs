@@ -18,7 +18,7 @@ use bellwether_core::world::fleet::Fleet;
 
 use super::expectation::ChangeError;
 use super::params::secrets::{ParamsOwner, Sealing};
-use super::params::{ParamsChange, schema};
+use super::params::{ParamsRequest, schema};
 use super::scope::NodeScope;
 use super::{OpError, cause};
 use crate::transactor::Transactor;
@@ -28,16 +28,16 @@ use crate::transactor::Transactor;
 ///
 /// # Errors
 /// [`OpError::NotFound`] for a node that does not exist, or a key to remove; [`OpError::Invalid`] naming the param;
-/// [`OpError::Moved`] when the params are not at `only_at`; [`OpError::Differs`] when a param is not as expected.
+/// [`OpError::Moved`] when the params are not at `only_at`; [`OpError::Differs`] when a param is not as expected;
+/// [`OpError::Forbidden`] for a secret that is named newly, by who may not read of it.
 pub async fn change(
     transactor: &Transactor,
     scope: NodeScope<'_>,
     only_at: Option<u64>,
-    change: ParamsChange<'_>,
-    why: &str,
+    ParamsRequest { change, who, why }: ParamsRequest<'_>,
 ) -> Result<NodeParams, OpError> {
     change.validate()?;
-    let why = reason(why)?;
+    let (why, who) = (reason(why)?, Some(who));
     transactor
         .compare_together(scope.namespace, scope.actor, &record(scope.node), |world, fleet, now| {
             let before = get(fleet, scope.node)?;
@@ -54,8 +54,8 @@ pub async fn change(
             schema::check(fleet, &params_before, &changed)?;
             let NodeScope { namespace, node, .. } = scope;
             let (keyring, owner) = (transactor.keyring(), ParamsOwner::Node(node));
-            let secrets =
-                Sealing { keyring, world, fleet, namespace, owner }.seal(&before.secrets, &mut changed)?;
+            let secrets = Sealing { keyring, world, fleet, namespace, owner, who }
+                .seal(&before.secrets, &mut changed)?;
             let (params, values) = (canonical(&changed)?, values(&changed));
             let after = NodeParams { params, values, secrets, ..before.clone() };
             Ok(written(

@@ -9,7 +9,7 @@ use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::param::{MAX_SCHEMA_BYTES, ParamDeclaration};
 use bellwether_core::verdict::Write;
-use bellwether_core::words::name::{Actor, Namespace, ParamKey};
+use bellwether_core::words::name::{Namespace, ParamKey};
 use bellwether_core::world::fleet::Fleet;
 use serde_json::Value;
 
@@ -71,8 +71,7 @@ pub async fn declare(
                 |param: &ParamDeclaration| (param.schema.clone(), param.description.clone(), param.secret);
             let same = before.filter(|before| said(before) == said(&after));
             let (keyring, default) = (transactor.keyring(), spec.default.as_ref());
-            let by = (namespace, actor);
-            let mut changeset = set_default((world, fleet), keyring, by, (key, default), now)?;
+            let mut changeset = set_default((world, fleet), keyring, (namespace, who), (key, default), now)?;
             if same.is_none() {
                 changeset.writes.push(Write::put(Record::Param(after.clone())));
                 changeset.events.push(event("param.declared", format!("param/{key}"), &*spec.description));
@@ -90,16 +89,16 @@ pub async fn declare(
 /// [`OpError::NotFound`].
 pub async fn undeclare(
     transactor: &Transactor,
-    (namespace, actor): (&Namespace, &Actor),
+    (namespace, who): (&Namespace, &Identity),
     key: &ParamKey,
 ) -> Result<(), OpError> {
     transactor
-        .compare(namespace, actor, &Key::Profile(defaults_profile()).into(), |world, fleet, now| {
+        .compare(namespace, &who.actor(), &Key::Profile(defaults_profile()).into(), |world, fleet, now| {
             if fleet.params.get(key).is_none() {
                 return Err(OpError::NotFound(format!("declared param {key}")));
             }
             let mut changeset =
-                set_default((world, fleet), transactor.keyring(), (namespace, actor), (key, None), now)?;
+                set_default((world, fleet), transactor.keyring(), (namespace, who), (key, None), now)?;
             changeset.writes.push(Write::delete(Key::Param(key.clone())));
             changeset.events.push(event(
                 "param.undeclared",

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::profile::{Params, ParamsPatch, ParamsSpec};
+use bellwether_core::access::Identity;
 use serde_json::Value;
 
 use super::OpError;
@@ -23,6 +24,17 @@ pub enum ParamsChange<'a> {
     Standard(&'a JsonChange),
     /// Replaces all params.
     All(&'a ParamsSpec),
+}
+
+/// A change of params, who asks for it, and why.
+#[derive(Debug, Clone, Copy)]
+pub struct ParamsRequest<'a> {
+    /// What changes.
+    pub change: ParamsChange<'a>,
+    /// Who asks for it: they name only secrets that they may read of.
+    pub who: &'a Identity,
+    /// The reason, which events have.
+    pub why: &'a str,
 }
 
 impl ParamsChange<'_> {

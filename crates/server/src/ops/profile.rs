@@ -4,6 +4,7 @@
 use bellwether_api::shape::ShapeError;
 use bellwether_api::shape::reason;
 use bellwether_api::v1::profile::{Params, canonical, params};
+use bellwether_core::access::Identity;
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::profile::{Profile, ProfileRevision};
@@ -23,7 +24,7 @@ use serde_json::Value;
 
 use super::expectation::ChangeError;
 use super::params::secrets::{ParamsOwner, Sealing};
-use super::params::{ParamsChange, schema};
+use super::params::{ParamsRequest, schema};
 use super::scope::ProfileScope;
 use super::{OpError, cause, event};
 use crate::secrets::keyring::Keyring;
@@ -35,16 +36,15 @@ use crate::transactor::Transactor;
 /// # Errors
 /// [`OpError::Invalid`] naming the param, or the operation that does not fit; [`OpError::NotFound`] for a key to remove;
 /// [`OpError::Moved`] when the profile is not at the revision that was named; [`OpError::Differs`] when a param is not as
-/// expected.
+/// expected; [`OpError::Forbidden`] for a secret that is named newly, by who may not read of it.
 pub async fn change(
     transactor: &Transactor,
     scope: ProfileScope<'_>,
-    change: ParamsChange<'_>,
-    why: &str,
+    ParamsRequest { change, who, why }: ParamsRequest<'_>,
 ) -> Result<ProfileRevision, OpError> {
     change.validate()?;
     refuse_defaults(scope.profile)?;
-    let intent = ProfileChange { scope, reason: reason(why)? };
+    let intent = ProfileChange { scope, reason: reason(why)?, who: Some(who) };
     let whose = format!("profile {}", scope.profile);
     intent.run(transactor, |before| change.applied_to(before, &whose)).await
 }
@@ -138,6 +138,8 @@ pub async fn set_live(
 struct ProfileChange<'a> {
     scope: ProfileScope<'a>,
     reason: String,
+    /// Who names secrets in it; nobody if it names none that were not named before.
+    who: Option<&'a Identity>,
 }
 
 impl ProfileChange<'_> {
@@ -185,8 +187,8 @@ impl ProfileChange<'_> {
             changed.entry(CLUSTER_PROFILE.to_owned()).or_insert_with(|| Value::String(name.to_string()));
         }
         schema::check(fleet, &params_before, &changed)?;
-        let none = SecretValues::new();
-        let sealing = Sealing { keyring, world, fleet, namespace, owner: ParamsOwner::Profile(name) };
+        let (none, owner) = (SecretValues::new(), ParamsOwner::Profile(name));
+        let sealing = Sealing { keyring, world, fleet, namespace, owner, who: self.who };
         let secrets = sealing.seal(before.map_or(&none, |before| &before.secrets), &mut changed)?;
         let text = canonical(&changed)?;
         if let Some(same) = before.filter(|before| before.params == text && before.secrets == secrets) {
@@ -252,6 +254,7 @@ impl SharedProfile<'_> {
         let change = ProfileChange {
             scope: ProfileScope { namespace, profile, actor, only_at: None },
             reason: reason.clone(),
+            who: None,
         };
         let name = Value::String(profile.to_string());
         let (changeset, revision) = change.write((world, fleet), keyring, now, |before| {
@@ -315,7 +318,7 @@ pub(super) fn defaults(fleet: &Fleet) -> Result<Params, ShapeError> {
 pub(super) fn set_default(
     (world, fleet): (&World, &Fleet),
     keyring: &Keyring,
-    (namespace, actor): (&Namespace, &Actor),
+    (namespace, who): (&Namespace, &Identity),
     (key, default): (&ParamKey, Option<&Value>),
     now: Timestamp,
 ) -> Result<Changeset, OpError> {
@@ -328,8 +331,8 @@ pub(super) fn set_default(
     if is_same {
         return Ok(Changeset::default());
     }
-    let scope = ProfileScope { namespace, profile, actor, only_at: None };
-    let change = ProfileChange { scope, reason: format!("param {key}") };
+    let scope = ProfileScope { namespace, profile, actor: &who.actor(), only_at: None };
+    let change = ProfileChange { scope, reason: format!("param {key}"), who: Some(who) };
     let (changeset, _) = change.write((world, fleet), keyring, now, |_| Ok(wanted))?;
     Ok(changeset.unwrap_or_default())
 }

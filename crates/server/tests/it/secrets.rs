@@ -2,6 +2,7 @@
 
 use bellwether_api::client::calls::profiles::JsonChange;
 use bellwether_api::problem::Code;
+use bellwether_api::v1::apply::ApplyRequest;
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::node_params::NodeProfiles;
 use bellwether_api::v1::param::ParamSpec;
@@ -11,6 +12,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Installation, SOON, policy, problem, version};
+use crate::rights::with;
 
 fn set(key: &str, value: Value) -> ParamsPatch {
     ParamsPatch { set: [(key.to_owned(), value)].into(), ..ParamsPatch::default() }
@@ -145,6 +147,44 @@ async fn a_secret_is_copied_when_it_is_named_and_only_by_its_readers() {
         let (code, detail) = problem(admin.set_secret("default", "bad", &bad).await);
         assert!(code == Code::Invalid && detail.starts_with(place), "{detail}");
     }
+}
+
+#[tokio::test]
+async fn a_secret_is_named_newly_only_by_who_may_read_of_it_whatever_they_write() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    admin.set_secret("default", "db/other", &value(json!("battery staple"))).await.unwrap();
+    admin.expect_node("default", "web-1", "").await.unwrap();
+    let claims = ["get,update profile,node,param in default"];
+    let writer = with(&installation, "writer", &claims).await;
+    let mark = json!({"$secret": "db/other"});
+    let refused = |what: &str, answer: (Code, String)| {
+        assert_eq!(answer.0, Code::Forbidden, "{what}: {}", answer.1);
+        let needed = "this needs the right get secret/db/other in default";
+        assert!(answer.1.contains(needed), "{what}: {}", answer.1);
+    };
+    let patch = set("np", mark.clone());
+    refused("node", problem(writer.patch_node_params("default", "web-1", &patch).await));
+    refused("profile", problem(writer.patch_profile("default", "web", &patch).await));
+    let change = JsonChange::Patch(json!([{"op": "add", "path": "/np", "value": mark}]));
+    refused("JSON patch", problem(writer.change_profile("default", "web", &change, "").await));
+    let spec = ParamSpec { default: Some(mark.clone()), ..ParamSpec::default() };
+    refused("default", problem(writer.declare_param("default", "np", &spec).await));
+    for document in [
+        json!({"kind": "node", "name": "web-1", "params": {"np": mark}}),
+        json!({"kind": "profile", "name": "web", "params": {"np": mark}}),
+    ] {
+        let documents = vec![serde_json::from_value(document).unwrap()];
+        let request = ApplyRequest { documents, ..ApplyRequest::default() };
+        refused("apply", problem(writer.apply("default", &request).await));
+    }
+    // What is named there already stays so, also under another key, and is written again.
+    admin.patch_profile("default", "web", &patch).await.unwrap();
+    writer.patch_profile("default", "web", &set("port", json!(80))).await.unwrap();
+    admin.set_secret("default", "db/other", &value(json!("correct horse"))).await.unwrap();
+    writer.patch_profile("default", "web", &set("also", mark.clone())).await.unwrap();
+    let reader = with(&installation, "reader", &["update node", "get secret/db/* in default"]).await;
+    reader.patch_node_params("default", "web-1", &patch).await.unwrap();
 }
 
 #[tokio::test]

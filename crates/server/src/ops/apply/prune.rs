@@ -108,7 +108,7 @@ impl Session {
             ObjectId::Definition(id) => {
                 definition::delete(transactor, DefinitionScope { namespace, id, actor }).await
             }
-            ObjectId::Param(key) => param::undeclare(transactor, (namespace, actor), key).await,
+            ObjectId::Param(key) => param::undeclare(transactor, (namespace, &self.who), key).await,
             ObjectId::Ensemble(_) => Ok(()),
             // These have no labels to be found by.
             ObjectId::Node(_) | ObjectId::Filter(_) => Ok(()),

@@ -30,7 +30,7 @@ use crate::ops::ensemble::{self, EnsembleScope};
 use crate::ops::field_change;
 use crate::ops::filter::FilterScope;
 use crate::ops::freeze::FreezeNamespace;
-use crate::ops::params::ParamsChange;
+use crate::ops::params::{ParamsChange, ParamsRequest};
 use crate::ops::reaction::{self, ReactionScope};
 use crate::ops::schedule::{self, ScheduleScope};
 use crate::ops::scope::{EntityScope, NodeScope, ProfileScope, SlotScope};
@@ -43,7 +43,7 @@ pub(super) struct Session {
     pub(super) transactor: Transactor,
     pub(super) draft: Draft,
     pub(super) namespace: Namespace,
-    who: Identity,
+    pub(super) who: Identity,
     pub(super) actor: Actor,
     /// The objects that stay as they are.
     unchanged: Mutex<Vec<AnyKey>>,
@@ -250,7 +250,8 @@ impl Session {
         let (transactor, namespace, actor) = (&self.transactor, &self.namespace, &self.actor);
         let scope = ProfileScope { namespace, profile: name, actor, only_at: None };
         let spec = document.spec();
-        profile::change(transactor, scope, ParamsChange::All(&spec), &spec.reason).await?;
+        let (change, why) = (ParamsChange::All(&spec), &spec.reason);
+        profile::change(transactor, scope, ParamsRequest { change, who: &self.who, why }).await?;
         let live = document.live || profile::is_shared(&self.fleet(), name);
         profile::set_live(transactor, scope, live, &spec.reason).await?;
         Ok(())
@@ -260,7 +261,9 @@ impl Session {
     async fn set_node(&self, name: &NodeName, document: &NodeDocument) -> Result<(), OpError> {
         let scope = NodeScope { namespace: &self.namespace, node: name, actor: &self.actor };
         let (spec, profiles) = (document.params_spec(), document.profiles_spec());
-        node_params::change(&self.transactor, scope, None, ParamsChange::All(&spec), &spec.reason).await?;
+        let (change, why) = (ParamsChange::All(&spec), &spec.reason);
+        let request = ParamsRequest { change, who: &self.who, why };
+        node_params::change(&self.transactor, scope, None, request).await?;
         node_params::read_profiles(&self.transactor, scope, None, &profiles).await?;
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::profile::Params;
 use bellwether_api::v1::secret::{SecretMark, has_mark};
+use bellwether_core::access::{Identity, ObjectKind, Right};
 use bellwether_core::records::secret::{
     Ciphertext, MAX_SECRET_BYTES, Secret, SecretSource, SecretValue, SecretValues,
 };
@@ -53,6 +54,8 @@ pub(in crate::ops) struct Sealing<'a> {
     pub(in crate::ops) fleet: &'a Fleet,
     pub(in crate::ops) namespace: &'a Namespace,
     pub(in crate::ops) owner: ParamsOwner<'a>,
+    /// Who may name a secret that the params did not name before, if they may `get` it; nobody without one.
+    pub(in crate::ops) who: Option<&'a Identity>,
 }
 
 impl Sealing<'_> {
@@ -86,6 +89,7 @@ impl Sealing<'_> {
                 },
                 Some(SecretMark::Named(name)) => {
                     let name: SecretName = name.parse().map_err(|error| at(format!("$secret: {error}")))?;
+                    self.may_name(&name, before)?;
                     self.copied(&param, &name, kept)?
                 }
                 None if is_secret => SecretValue::Own(self.own(&param, value, kept)?),
@@ -110,6 +114,25 @@ impl Sealing<'_> {
         }
         within_limit(value).map_err(|reason| ShapeError::at(&format!("params/{key}"), reason))?;
         Ok(self.keyring.seal(&self.keyring.active(self.world)?, &place, value)?)
+    }
+
+    /// Refuses a secret that these params did not name before, to who may not read of it: nodes are given its value.
+    fn may_name(&self, name: &SecretName, before: &SecretValues) -> Result<(), OpError> {
+        let is_named = |value: &SecretValue| match value {
+            SecretValue::Own(_) => false,
+            SecretValue::Copy { secret, .. } => secret == name,
+        };
+        if before.values().any(is_named) {
+            return Ok(());
+        }
+        let needed = Right::get(ObjectKind::Secret).on(Some(name.as_str()), Some(self.namespace.as_str()));
+        match self.who.map(|who| who.require(&needed)) {
+            Some(Ok(())) => Ok(()),
+            Some(Err(_)) | None => Err(OpError::Forbidden {
+                what: format!("name secret {name} in {}", self.owner),
+                needed: needed.to_string(),
+            }),
+        }
     }
 
     /// A copy of a secret; the present one if the secret did not change since. It is not checked by a schema: whoever may declare
