@@ -10,6 +10,7 @@ use bellwether_api::paths;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::audit::{AuditEntry, AuditOutcome};
 use bellwether_core::access::{Denied, Identity, RequiredAccess, Verb};
+use bellwether_core::records::freeze::EMERGENCY_STOP;
 use http::Method;
 use tokio::time::Instant;
 
@@ -42,6 +43,13 @@ impl AuditedRoute<'_> {
         changes || reveals || self.path == paths::NODE_SECRETS
     }
 
+    /// Whether it stops everything, of a namespace or of all: no disk may be in the way of that.
+    fn stops_everything(&self, method: &Method) -> bool {
+        let sets_freeze =
+            *method == Method::PUT && [paths::FREEZE, paths::GLOBAL_FREEZE].contains(&self.path);
+        sets_freeze && self.object.0 == Some(EMERGENCY_STOP)
+    }
+
     fn entry(&self, app: &AppState, request: &Request, identity: &Identity) -> AuditEntry {
         let (name, namespace) = self.object;
         let address = request.extensions().get::<Peer>().and_then(|peer| peer.address);
@@ -63,14 +71,17 @@ impl AuditedRoute<'_> {
         }
     }
 
-    /// The entry of a request that is about to be passed on; `None` if it changes nothing.
+    /// What is recorded of a request that is about to be passed on; `None` if it changes nothing.
     pub(super) fn allowed(
         &self,
         app: &AppState,
         request: &Request,
         identity: &Identity,
-    ) -> Option<AuditEntry> {
-        self.changes(request.method(), identity).then(|| self.entry(app, request, identity))
+    ) -> Option<AllowedRequest> {
+        self.changes(request.method(), identity).then(|| AllowedRequest {
+            entry: self.entry(app, request, identity),
+            stops_everything: self.stops_everything(request.method()),
+        })
     }
 
     /// The entry of a request that was refused.
@@ -85,16 +96,32 @@ impl AuditedRoute<'_> {
     }
 }
 
-/// Records a request that is about to be passed on; answers the number of its entry.
+/// A request that is about to be passed on, as it is recorded.
+pub(super) struct AllowedRequest {
+    entry: AuditEntry,
+    stops_everything: bool,
+}
+
+/// Records a request that is about to be passed on; answers the number of its entry. A stop of everything that cannot be recorded is passed
+/// on without one, and the log of the program tells of it.
 ///
 /// # Errors
 /// If it cannot be recorded: it must not be passed on.
-pub(super) async fn record(app: &AppState, entry: AuditEntry) -> Result<Option<u64>, Failure> {
-    app.audit.record(entry).await.map_err(|reason| {
-        let detail = format!("cannot write the audit log: {reason}");
-        let hint = "nothing was changed; see to the disk of the server's data directory";
-        Failure::new(Code::Store, detail).hint(hint)
-    })
+pub(super) async fn record(app: &AppState, request: AllowedRequest) -> Result<Option<u64>, Failure> {
+    let AllowedRequest { entry, stops_everything } = request;
+    let (actor, path) = (entry.actor.clone(), entry.path.clone());
+    match app.audit.record(entry).await {
+        Ok(number) => Ok(number),
+        Err(reason) if stops_everything => {
+            tracing::warn!(%actor, path, %reason, "everything is stopped, and the audit log cannot be written");
+            Ok(None)
+        }
+        Err(reason) => {
+            let detail = format!("cannot write the audit log: {reason}");
+            let hint = "nothing was changed; see to the disk of the server's data directory (meanwhile, stop-everything is accepted)";
+            Err(Failure::new(Code::Store, detail).hint(hint))
+        }
+    }
 }
 
 /// Entries after `after`, oldest first; the newest when `after` is absent. With `wait`, waits for the first.

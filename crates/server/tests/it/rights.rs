@@ -7,6 +7,7 @@ use bellwether_api::client::{Client, Identity};
 use bellwether_api::paths::encode;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::access::{NewJoinToken, NewToken};
+use bellwether_api::v1::freeze::{FreezeKind, FreezeSpec};
 use bellwether_api::v1::node::LabelChange;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::profile::{Params, ParamsPatch};
@@ -337,6 +338,13 @@ async fn what_cannot_be_recorded_is_not_done() {
     let (code, detail) = problem(admin.put_role("db", &spec(&["get node"])).await);
     assert!(code == Code::Store && detail.contains("cannot write the audit log"), "{detail}");
     assert_eq!(problem(admin.role("db").await).0, Code::NotFound, "reading goes on, and nothing was changed");
+    // But for the stop of everything, and that alone.
+    let stop = FreezeSpec { kind: Some(FreezeKind::Stop), ..FreezeSpec::default() };
+    for place in [Some("default"), None] {
+        assert_eq!(problem(admin.set_freeze(place, "sale", &stop).await).0, Code::Store);
+        admin.set_freeze(place, "stop-everything", &stop).await.unwrap();
+        assert_eq!(problem(admin.delete_freeze(place, "stop-everything").await).0, Code::Store);
+    }
     std::fs::rename(&away, &dir).unwrap();
     admin.put_role("db", &spec(&["get node"])).await.unwrap();
     let all = admin.audit(None, None, 100, SOON).await.unwrap().items;
