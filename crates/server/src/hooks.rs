@@ -108,7 +108,7 @@ impl HookCaller {
                     true
                 }
             };
-            let result = if failed { "failed" } else { "answered" };
+            let result = if failed { HookCall::FAILED } else { HookCall::ANSWERED };
             self.metrics.hook_calls.get_or_create(&HookCall::of(done.spec.key.asked, result)).inc();
             table.answered(&done.spec.key, failed, self.transactor.now());
         }

@@ -14,6 +14,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use bellwether_core::decide::table::DECIDERS;
 use bellwether_core::records::hook_answers::HookPurpose;
 use bellwether_core::words::map::Set;
 use bellwether_core::words::time::{Span, Timestamp};
@@ -24,6 +25,12 @@ use bellwether_store::{Condition, Health};
 use self::durations::{Durations, RequestDurations};
 use crate::timing::judge::Standing;
 use crate::timing::keeper::ClockTable;
+
+/// What a caller may show who is not known.
+pub(crate) const CREDENTIALS: [&str; 2] = ["token", "certificate"];
+
+/// Why a connection may be closed.
+pub(crate) const CLOSED_FOR: [&str; 5] = ["refused", "evicted", "idle", "not-taken", "silent"];
 
 /// Counters, shared by the tasks that increment them. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -89,14 +96,14 @@ pub struct RefusedRequests {
 /// Labels of the counter of failed authentications.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ShownCredential {
-    /// `token` or `certificate`.
+    /// One of [`CREDENTIALS`].
     pub(crate) credential: &'static str,
 }
 
 /// Labels of the counter of closed connections.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ClosedConnections {
-    /// `refused`, `evicted`, `idle`, `not-taken` or `silent`.
+    /// One of [`CLOSED_FOR`].
     pub(crate) reason: &'static str,
 }
 
@@ -108,7 +115,10 @@ pub struct HookCall {
 }
 
 impl HookCall {
-    /// The labels for this hook and result, `answered` or `failed`.
+    pub(crate) const ANSWERED: &str = "answered";
+    pub(crate) const FAILED: &str = "failed";
+
+    /// The labels for this hook and result.
     #[must_use]
     pub const fn of(asked: HookPurpose, result: &'static str) -> Self {
         Self { hook: asked.as_str(), result }
@@ -151,6 +161,28 @@ fn show_clocks(registry: &mut Registry, clocks: &ClockTable) {
     let help =
         "Seconds by which a server's system clock is ahead of most system clocks, as this one measured";
     registry.register("clock_skew_seconds", help, skews);
+}
+
+/// Gives every counter a value whose labels are known before there is anything to count: an alert on an increase does not see the first one
+/// otherwise.
+fn begin_at_zero(metrics: &Metrics, world: &World) {
+    for credential in CREDENTIALS {
+        drop(metrics.unauthenticated.get_or_create(&ShownCredential { credential }));
+    }
+    for reason in CLOSED_FOR {
+        drop(metrics.closed.get_or_create(&ClosedConnections { reason }));
+    }
+    for asked in HookPurpose::ALL {
+        for result in [HookCall::ANSWERED, HookCall::FAILED] {
+            drop(metrics.hook_calls.get_or_create(&HookCall::of(asked, result)));
+        }
+    }
+    for (namespace, _) in world.fleets.iter() {
+        for decider in &DECIDERS {
+            let at = DeciderPass { decider: decider.name, namespace: namespace.to_string() };
+            drop(metrics.decider_failures.get_or_create(&at));
+        }
+    }
 }
 
 /// Registers what is counted as it happens.
@@ -200,6 +232,7 @@ fn show_counters(registry: &mut Registry, metrics: &Metrics) {
 #[must_use]
 pub fn page(metrics: &Metrics, world: &World, now: &ServerGauges) -> String {
     let mut registry = Registry::with_prefix("bellwether");
+    begin_at_zero(metrics, world);
     show_counters(&mut registry, metrics);
     show_clocks(&mut registry, &now.clocks);
     orchestration::show(&mut registry, world);

@@ -108,6 +108,9 @@ impl Admission {
     /// Admission with these limits, which counts refused requests in `refused`.
     #[must_use]
     pub fn new(limits: ConcurrencyLimits, refused: Family<RefusedRequests, Counter>) -> Self {
+        for class in RequestClass::ALL {
+            drop(refused.get_or_create(&RefusedRequests { class: class.as_str() }));
+        }
         Self {
             urgent: ClassQueue::new(limits.urgent),
             people: ClassQueue::new(limits.people),

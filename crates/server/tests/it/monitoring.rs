@@ -66,6 +66,26 @@ async fn alerts_and_the_dashboard_are_about_metrics_that_a_server_has() {
 }
 
 #[tokio::test]
+async fn what_has_not_happened_yet_is_counted_as_zero() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    set_entity(&admin, policy("1", "0s")).await;
+    let page = admin.text("/metrics", SOON).await.unwrap();
+    for line in [
+        "bellwether_requests_refused_total{class=\"urgent\"} 0",
+        "bellwether_requests_refused_total{class=\"joins\"} 0",
+        "bellwether_authentication_failures_total{credential=\"token\"} 0",
+        "bellwether_authentication_failures_total{credential=\"certificate\"} 0",
+        "bellwether_connections_closed_total{reason=\"refused\"} 0",
+        "bellwether_hook_calls_total{hook=\"approval\",result=\"failed\"} 0",
+        "bellwether_decider_failures_total{decider=\"rollout\",namespace=\"default\"} 0",
+        "bellwether_node_quota_refused_total 0",
+    ] {
+        assert!(page.lines().any(|shown| shown == line), "{line} is not in {page}");
+    }
+}
+
+#[tokio::test]
 async fn nodes_rollouts_and_freezes_are_shown_by_state() {
     let installation = Installation::new().await;
     let admin = installation.admin();

@@ -56,6 +56,10 @@ impl Requester {
 }
 
 impl RequestClass {
+    /// All of them.
+    pub(super) const ALL: [Self; 6] =
+        [Self::Urgent, Self::People, Self::Watchers, Self::Machines, Self::Syncs, Self::Joins];
+
     /// The class of a request of this identity to the route `path`. None for requests about the state of the server itself, which are
     /// always admitted.
     pub(in crate::http) fn of(

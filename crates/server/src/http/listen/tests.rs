@@ -8,6 +8,7 @@ use tokio::io::{AsyncWriteExt, DuplexStream};
 use tokio::task::JoinSet;
 
 use super::*;
+use crate::metrics::CLOSED_FOR;
 
 /// Bytes of an answer that fits into no window.
 const LARGE_BYTES: usize = 1 << 20;
@@ -46,9 +47,8 @@ fn serve_one() -> Served {
 impl Served {
     /// Why the server closed connections.
     fn reasons(transport: &Transport) -> Vec<&'static str> {
-        let all = ["refused", "evicted", "idle", "not-taken", "silent"];
         let count = |reason| transport.closed.get_or_create(&ClosedConnections { reason }).get();
-        all.into_iter().filter(|reason| count(reason) > 0).collect()
+        CLOSED_FOR.into_iter().filter(|reason| count(reason) > 0).collect()
     }
 }
 
