@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use axum::Extension;
 use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::read_some;
@@ -19,6 +20,7 @@ use super::input::{
 };
 use super::list::node::{NodeRow, view};
 use super::list::{ListAnswer, ListQuery};
+use super::listen::Peer;
 use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
@@ -197,11 +199,13 @@ pub(crate) async fn certify_member(
     State(app): State<AppState>,
     (NamespacePath(namespace), Node(name)): (NamespacePath, Node),
     NamedEnsemble(ensemble): NamedEnsemble,
+    peer: Option<Extension<Peer>>,
     JsonBody(request): JsonBody<v1::ensemble::certificates::MemberCertificateRequest>,
 ) -> Result<JsonAnswer<v1::ensemble::certificates::MemberCertificates>, Failure> {
     let of = (&namespace, &name, &ensemble);
+    let from = peer.and_then(|Extension(peer)| peer.address).map(|address| address.ip().to_canonical());
     let (transactor, pki) = (&app.records.transactor, &app.identity.pki);
-    Ok(JsonAnswer(ops::ensemble_certificates::certify_member(transactor, pki, of, &request)?))
+    Ok(JsonAnswer(ops::ensemble_certificates::certify_member(transactor, pki, of, &request, from)?))
 }
 
 pub(crate) async fn member_keys(

@@ -1,30 +1,34 @@
 //! Certificates of ensembles: those of their members, which only the node gets that has the member, and those of clients.
 
+use std::net::{IpAddr, SocketAddr};
+
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::ensemble::certificates::{
     ClientCertificateRequest, EnsembleCertificate, MAX_ADDRESSES, MemberCertificateRequest,
     MemberCertificates,
 };
 use bellwether_core::records::ensemble::EnsembleService;
-use bellwether_core::records::ensemble_members::EnsembleMembers;
+use bellwether_core::records::ensemble_members::{EnsembleMembers, Member};
 use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::name::{EnsembleName, Namespace, NodeName};
+use bellwether_core::world::fleet::Fleet;
 
 use super::OpError;
 use crate::pki::ensemble::{AuthorityUse, EnsembleId, IssuedForEnsemble};
 use crate::pki::{Pki, PkiError};
 use crate::transactor::Transactor;
 
-/// Issues the certificates of the member that a node has of an ensemble.
+/// Issues the certificates of the member that a node has of an ensemble, which asks for them from an address.
 ///
 /// # Errors
 /// [`OpError::Invalid`] naming the field; [`OpError::NotFound`] for an ensemble without members; [`OpError::Refused`] when the node does not have that
-/// member, or the ensemble has no TLS.
+/// member, or an address is none of the node, or the ensemble has no TLS.
 pub fn certify_member(
     transactor: &Transactor,
     pki: &Pki,
     (namespace, node, name): (&Namespace, &NodeName, &EnsembleName),
     request: &MemberCertificateRequest,
+    from: Option<IpAddr>,
 ) -> Result<MemberCertificates, OpError> {
     let MemberCertificateRequest { number, identity, addresses, certificate_request } = request;
     if addresses.is_empty() || addresses.len() > MAX_ADDRESSES {
@@ -32,21 +36,36 @@ pub fn certify_member(
         return Err(ShapeError::at("addresses", reason).into());
     }
     let world = transactor.world();
-    let members = world.fleets.get(namespace).and_then(|fleet| fleet.ensemble_members.get(name));
-    let members = members.ok_or_else(|| OpError::NotFound(format!("members of ensemble {name}")))?;
-    let members = &*members.value;
+    let fleet = world.fleets.get(namespace);
+    let found = fleet.and_then(|fleet| Some((fleet, fleet.ensemble_members.get(name)?)));
+    let (fleet, kept) = found.ok_or_else(|| OpError::NotFound(format!("members of ensemble {name}")))?;
+    let members = &*kept.value;
     let of = secured(namespace, members)?;
     let member = members.members.get(&MemberNumber::new(*number));
-    if members.identity != *identity || member.is_none_or(|member| member.node != *node) {
-        let reason =
-            format!("issue certificates for member {number} of ensemble {name}: it is not on node {node}");
-        return Err(OpError::Refused { reason, hint: None });
+    let what = format!("issue certificates for member {number} of ensemble {name}");
+    let own = member.filter(|member| members.identity == *identity && member.node == *node);
+    let Some(member) = own else {
+        return Err(OpError::Refused { reason: format!("{what}: it is not on node {node}"), hint: None });
+    };
+    if let Some(other) = addresses.iter().find(|address| !is_of_node(fleet, member, **address, from)) {
+        return Err(OpError::Refused {
+            reason: format!("{what}: node {node} has not reported that it has the address {other}"),
+            hint: Some("its agent asks again once it has reported its addresses".to_owned()),
+        });
     }
     let issue = |use_| {
         let issued = pki.issue_to_member((of, use_), addresses, certificate_request, transactor.now());
         issued.map(shape).map_err(refused)
     };
     Ok(MemberCertificates { clients: issue(AuthorityUse::Clients)?, peers: issue(AuthorityUse::Peers)? })
+}
+
+/// Whether an address is one that the node of a member reported, or that the member had when it was founded, or from which the node asks.
+fn is_of_node(fleet: &Fleet, member: &Member, address: IpAddr, from: Option<IpAddr>) -> bool {
+    let reported = fleet.registrations.get(&member.node);
+    let is_reported = reported.is_some_and(|kept| kept.value.addresses.all().any(|own| own == address));
+    let place = member.peer_url.rsplit('/').next().and_then(|place| place.parse::<SocketAddr>().ok());
+    is_reported || from == Some(address) || place.is_some_and(|place| place.ip() == address)
 }
 
 /// Issues a certificate to a client of an ensemble.

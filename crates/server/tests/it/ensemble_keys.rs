@@ -1,9 +1,11 @@
 //! The keys of an ensemble reach the nodes that have a member of it, and nobody else.
 
 use bellwether_api::problem::Code;
+use bellwether_api::v1::ensemble::certificates::MemberCertificateRequest;
 use bellwether_api::v1::ensemble::keys::MemberKeysRequest;
 use bellwether_api::v1::ensemble::service::{CephSpec, EtcdSpec, ServiceAgentSpec};
 use bellwether_api::v1::ensemble::{EnsembleMode, EnsembleSpec};
+use bellwether_api::v1::registrations::ServiceRegistrations;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::run::Server;
@@ -51,6 +53,40 @@ async fn with_members() -> Installation {
     store.close().await;
     installation.server = Some(Server::start(&installation.config, Clock::system()).await.unwrap());
     installation
+}
+
+#[tokio::test]
+async fn certificates_of_members_name_addresses_of_their_node_alone() {
+    let installation = with_members().await;
+    let node = installation.node("disk-1").await;
+    let ask = async |addresses: &[&str]| {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let request = rcgen::CertificateParams::default().serialize_request(&key).unwrap();
+        let request = MemberCertificateRequest {
+            number: 1,
+            identity: "store-1".to_owned(),
+            addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
+            certificate_request: request.pem().unwrap(),
+        };
+        node.client.member_certificate(["default", "disk-1", "store"], &request).await
+    };
+    let refused = async |addresses: &[&str], unknown: &str| {
+        let (code, detail) = problem(ask(addresses).await);
+        assert_eq!(code, Code::Refused, "{detail}");
+        let said = format!("node disk-1 has not reported that it has the address {unknown}");
+        assert!(detail.ends_with(&said), "{detail}");
+    };
+    refused(&["10.0.0.7"], "10.0.0.7").await;
+    ask(&["127.0.0.1"]).await.expect("it asks from there");
+    let registrations = ServiceRegistrations {
+        node: "disk-1".to_owned(),
+        addresses: [("eth0".to_owned(), vec!["10.0.0.7".parse().unwrap()])].into(),
+        instances: Vec::new(),
+    };
+    node.client.registration("default", &registrations).await.unwrap();
+    ask(&["10.0.0.7", "127.0.0.1"]).await.unwrap();
+    refused(&["10.0.0.7", "10.99.99.99"], "10.99.99.99").await;
+    refused(&["0.0.0.0"], "0.0.0.0").await;
 }
 
 #[tokio::test]
