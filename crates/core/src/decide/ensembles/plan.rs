@@ -84,21 +84,8 @@ pub fn plan(
         EnsembleService::Independent(_) => IndependentSpec::of(ensemble).wanted(),
     };
     let refusals = refusals(of, &places, now);
-    if ensemble.mode == EnsembleMode::Unmanaged {
-        let waiting = "its mode is unmanaged: its members are left as they are".to_string();
+    if let Some(waiting) = left_alone(fleet, ensemble, of, stop) {
         return EnsemblePlan { wanted, steps: Vec::new(), waiting: Some(waiting), refusals };
-    }
-    if let Some(stop) = stop {
-        let waiting = format!("{}: no member is changed", stop.line());
-        return EnsemblePlan { wanted, steps: Vec::new(), waiting: Some(waiting), refusals };
-    }
-    if of.is_held(fleet.epoch) {
-        let waiting = Some(restored::line(of, &restored::evidence(fleet, of)));
-        return EnsemblePlan { wanted, steps: Vec::new(), waiting, refusals };
-    }
-    if let Some(later) = overtaken::overtaken(fleet, of) {
-        let waiting = Some(overtaken::line(later, of));
-        return EnsemblePlan { wanted, steps: Vec::new(), waiting, refusals };
     }
     let taken = foreign::taken(fleet, of).as_ref().map(foreign::taken_line);
     let unfounded = founded_on(of).and_then(|source| waits::unfounded(source, &places, !voters.is_empty()));
@@ -121,6 +108,25 @@ pub fn plan(
     steps.extend(of_osds);
     waiting = waiting.or(emptied);
     EnsemblePlan { wanted, steps, waiting, refusals }
+}
+
+/// Why nothing is done with an ensemble, whatever it has; `None` if something may be.
+fn left_alone(
+    fleet: &Fleet,
+    ensemble: &Ensemble,
+    members: &EnsembleMembers,
+    stop: Option<&Freeze>,
+) -> Option<String> {
+    if ensemble.mode == EnsembleMode::Unmanaged {
+        return Some("its mode is unmanaged: its members are left as they are".to_string());
+    }
+    if let Some(stop) = stop {
+        return Some(format!("{}: no member is changed", stop.line()));
+    }
+    if members.is_held(fleet.epoch) {
+        return Some(restored::line(members, &restored::evidence(fleet, members)));
+    }
+    overtaken::overtaken(fleet, members).map(|later| overtaken::line(later, members))
 }
 
 /// The nodes that match and may not have a new member, each with the reason.
