@@ -39,7 +39,6 @@ use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::table;
 
 pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult {
-    let (client, namespace) = (&context.client, context.namespace.as_str());
     match verb {
         EnsembleVerb::Create { of, service, from_snapshot, snapshot_node, change } => {
             let restore = restore::source(context, from_snapshot, snapshot_node).await?;
@@ -49,19 +48,13 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
             set(context, &of.name, (change, if_revision), consent).await?;
         }
         EnsembleVerb::List(flags) => {
+            let namespace = context.namespace.as_str();
             let read = async |context: &Context| context.client.ensembles(namespace).await;
             let path = fill(paths::ENSEMBLES, &[namespace]);
             return lists::show(context, &flags, &path, read, async |page| list(context, &page).await).await;
         }
-        EnsembleVerb::Get { of } => {
-            let ensemble = client.ensemble(namespace, &of.name).await?;
-            if !documents::yaml(context, "ensemble", std::slice::from_ref(&ensemble)).await? {
-                context.show.data(&ensemble, || vec![ensemble.name.clone()], |_| sheet(&ensemble))?;
-            }
-        }
-        EnsembleVerb::Plan { of, size } => {
-            plan(context, &of.name, size).await?;
-        }
+        EnsembleVerb::Get { of } => get(context, &of.name).await?,
+        EnsembleVerb::Plan { of, size } => plan(context, &of.name, size).await?,
         EnsembleVerb::Scale { of, size, reason, consent } => {
             scale(context, &of.name, ScaleEnsemble { size, reason }, consent).await?;
         }
@@ -100,6 +93,14 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
         }
     }
     Ok(Exit::Yes)
+}
+
+async fn get(context: &Context, name: &str) -> Result<(), Failure> {
+    let ensemble = context.client.ensemble(context.namespace.as_str(), name).await?;
+    if !documents::yaml(context, "ensemble", std::slice::from_ref(&ensemble)).await? {
+        context.show.data(&ensemble, || vec![ensemble.name.clone()], |_| sheet(&ensemble))?;
+    }
+    Ok(())
 }
 
 async fn create(
