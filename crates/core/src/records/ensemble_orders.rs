@@ -24,8 +24,15 @@ impl EnsembleMembers {
             matches!(phase, Some(MemberPhase::Voting | MemberPhase::Serving))
         };
         self.orders().filter(move |(_, order)| serves(order.number)).map(|(node, order)| {
+            // A Redis without its data, which those that are recorded may not have any more, is not started as an empty one.
+            let task = match &order.service {
+                EnsembleService::Redis(_) => MemberTask::Run(MemberStart::Again),
+                EnsembleService::Etcd(_) | EnsembleService::Ceph(_) | EnsembleService::Independent(_) => {
+                    order.task.clone()
+                }
+            };
             let held = MemberOrder {
-                task: MemberTask::Run(MemberStart::Again),
+                task,
                 change: None,
                 replication: None,
                 snapshots: SnapshotOrder::default(),
