@@ -10,8 +10,11 @@ use tokio::time::Instant;
 use super::MemberTask;
 use crate::ensemble::certificates::{CertificateFiles, Issued};
 
-/// Time until certificates that could not be renewed are asked for again.
+/// Time until it is looked again whether certificates are due.
 const AGAIN: Duration = Duration::from_secs(60);
+
+/// Time until certificates that were not issued are asked for again: the control plane may not know yet which addresses this node has.
+const RETRY: Duration = Duration::from_secs(10);
 
 /// Time after which certificates may be renewed again: a clock that is wrong must not ask each second.
 const PAUSE: Duration = Duration::from_secs(60 * 60);
@@ -49,7 +52,7 @@ impl MemberTask {
             return false;
         }
         let certified = self.certify(order).await;
-        self.renewal = Some(Instant::now() + if certified.is_ok() { PAUSE } else { AGAIN });
+        self.renewal = Some(Instant::now() + if certified.is_ok() { PAUSE } else { RETRY });
         match &certified {
             Ok(()) => tracing::info!(ensemble = %self.ensemble, "has new certificates"),
             Err(error) => tracing::warn!(ensemble = %self.ensemble, "cannot {error}"),
