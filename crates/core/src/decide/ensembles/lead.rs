@@ -127,7 +127,8 @@ impl EnsembleSight<'_> {
         })
     }
 
-    /// That a member is cut off from the others while the primary works, or is not any more. One that is being restarted is so as ordered.
+    /// That a replica is cut off from the primary while that works, or is not any more. One that is being restarted is so as ordered; a primary
+    /// without replicas is told of by them.
     pub(super) fn cut_off_changed(
         &self,
         members: &EnsembleMembers,
@@ -139,26 +140,18 @@ impl EnsembleSight<'_> {
         let restarted = members.requests.rolling.as_ref().and_then(|request| request.under_way);
         let told = |(number, member): (&MemberNumber, &Member)| {
             let [was_cut, is_cut] = [before, after].map(|lead| lead.cut_off.contains_key(number));
-            let gets_data = || self.said(*number, member).is_some_and(|said| said.streams || said.is_primary);
+            let gets_data = || self.said(*number, member).is_some_and(|said| said.streams);
             let kind = match was_cut {
                 false if is_cut && is_up && restarted != Some(*number) => "ensemble.member_cut_off",
                 true if !is_cut && gets_data() => "ensemble.member_reconnected",
                 true | false => return None,
             };
-            let what = match after.primary == Some(*number) {
-                true => "the primary, and its replicas",
-                false => "and the primary",
-            };
-            let cause = format!("member {number} on {}, {what}", member.node);
-            Some(EventDraft {
-                kind,
-                subject: format!("ensemble/{}", members.ensemble),
-                before: None,
-                after: None,
-                cause,
-            })
+            let subject = format!("ensemble/{}", members.ensemble);
+            let cause = format!("member {number} on {} and the primary", member.node);
+            Some(EventDraft { kind, subject, before: None, after: None, cause })
         };
-        members.members.iter().filter_map(told).collect()
+        let replicas = members.members.iter().filter(|(number, _)| after.primary != Some(**number));
+        replicas.filter_map(told).collect()
     }
 
     /// That another member is the primary.

@@ -83,6 +83,7 @@ fn with_no_other_machine_a_replica_that_is_cut_off_stays() {
     let mut machines = Machines::new(3, 3, 1);
     machines.settle();
     let replica = (0..3).find(|host| machines.is_replica(*host)).unwrap();
+    machines.events.clear();
     machines.act(&Act::CutPeers(replica));
     machines.pass(100);
     assert!(machines.serving() == 3 && machines.is_replica(replica));
