@@ -80,14 +80,15 @@ pub struct StoredRequests {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replace: Vec<StoredReplacement>,
     /// What is done with all members, one after the other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, alias = "restart", skip_serializing_if = "Option::is_none")]
     pub rolling: Option<StoredRolling>,
 }
 
 /// What is done with one member after the other, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredRolling {
-    /// What is done: members are restarted or defragmented.
+    /// What is done: members are restarted or defragmented. Absent as it was stored before there was a choice.
+    #[serde(default = "restart")]
     pub action: RequestedAction,
     /// Who asked for it, when and why.
     pub annotation: Annotation,
@@ -102,6 +103,10 @@ pub struct StoredRolling {
     /// Number of the one of them that is being restarted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub osd_under_way: Option<u64>,
+}
+
+const fn restart() -> RequestedAction {
+    RequestedAction::Restart
 }
 
 /// A member that another one is to take the place of, as it is stored.
