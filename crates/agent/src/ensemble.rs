@@ -42,6 +42,7 @@ use std::sync::Arc;
 use bellwether_core::records::member::{MemberOrder, MemberReport};
 use bellwether_core::records::order::Order;
 use bellwether_core::records::osd::{DeviceReport, OsdReport};
+use bellwether_core::records::unrecorded::UnrecordedMember;
 use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::name::{DeviceSerial, EnsembleName};
 use bellwether_rt::clock::Clock;
@@ -66,6 +67,8 @@ pub(crate) struct NodeTold {
     pub(crate) members: BTreeMap<EnsembleName, MemberReport>,
     /// By ensemble and number: its OSDs.
     pub(crate) osds: BTreeMap<EnsembleName, BTreeMap<MemberNumber, OsdReport>>,
+    /// By ensemble: the members of it that no order names.
+    pub(crate) unrecorded: BTreeMap<EnsembleName, UnrecordedMember>,
     /// The devices that it offers.
     pub(crate) devices: BTreeMap<DeviceSerial, DeviceReport>,
 }
@@ -136,6 +139,7 @@ pub(crate) fn start(
         owner,
         addresses,
         reports,
+        unrecorded: watch::Sender::default(),
         published,
         control_plane,
         clock,
@@ -169,6 +173,7 @@ impl Members {
     async fn run(mut self) {
         let token = self.context.tasks.token();
         let mut reports = self.context.reports.subscribe();
+        let mut unrecorded = self.context.unrecorded.subscribe();
         let (mut osds, mut devices) = (self.osds.reports.clone(), self.osds.devices.clone());
         loop {
             self.follow();
@@ -178,6 +183,7 @@ impl Members {
                 () = token.cancelled() => return,
                 () = changed_or_never(&mut self.orders) => {}
                 () = changed_or_never(&mut reports) => {}
+                () = changed_or_never(&mut unrecorded) => {}
                 () = changed_or_never(&mut osds) => {}
                 () = changed_or_never(&mut devices) => {}
             }
@@ -198,14 +204,16 @@ impl Members {
                 is_other
             });
         }
-        for (name, wanted) in
-            members.iter().filter(|(name, _)| !self.running.contains_key(*name)).collect::<Vec<_>>()
-        {
-            let (sender, order) = watch::channel(Some(wanted.clone()));
-            let entry = self.entries.remove(name);
+        let new: BTreeSet<EnsembleName> = members.keys().chain(self.entries.keys()).cloned().collect();
+        for name in new {
+            let entry = self.entries.remove(&name);
+            if self.running.contains_key(&name) {
+                continue;
+            }
+            let (sender, order) = watch::channel(members.get(&name).cloned());
             let task = MemberTask::new(name.clone(), order, entry, self.context.clone());
             self.context.tasks.spawn("member", task.run());
-            self.running.insert(name.clone(), sender);
+            self.running.insert(name, sender);
         }
     }
 
@@ -214,7 +222,11 @@ impl Members {
         let reports = self.context.reports.borrow();
         let running = self.running.iter().filter(|(_, order)| order.borrow().is_some());
         let ordered: BTreeSet<&EnsembleName> = running.map(|(name, _)| name).collect();
-        let is_whole = ordered.iter().all(|name| reports.contains_key(*name));
+        let unrecorded = self.context.unrecorded.borrow().clone();
+        let is_known = |name: &EnsembleName| {
+            reports.contains_key(name) || !ordered.contains(name) && unrecorded.contains_key(name)
+        };
+        let is_whole = self.running.keys().all(is_known);
         let Some((osds, devices)) = self.osds.told() else { return };
         // Before the first order, all that there is to tell of are devices that others may want.
         if !is_whole || self.orders.borrow().is_none() && devices.is_empty() {
@@ -226,7 +238,8 @@ impl Members {
             .map(|(name, report)| (name.clone(), report.clone()))
             .collect();
         drop(reports);
-        let told = NodeTold { members, osds, devices };
+        let unrecorded = unrecorded.into_iter().filter_map(|(name, of)| Some((name, of?))).collect();
+        let told = NodeTold { members, osds, unrecorded, devices };
         self.known.send_if_modified(|known| {
             let is_news = known.as_ref() != Some(&told);
             *known = Some(told);

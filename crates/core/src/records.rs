@@ -53,5 +53,6 @@ pub mod status;
 pub mod target;
 pub mod task_list;
 pub mod token;
+pub mod unrecorded;
 pub mod versioned;
 pub mod wait_cycle;

@@ -23,6 +23,7 @@ pub mod tally;
 pub mod target_stores;
 pub mod task_lists;
 pub mod touched;
+mod unrecorded;
 pub mod version_resolution;
 pub mod version_uses;
 pub mod waits;

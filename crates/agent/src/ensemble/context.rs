@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use bellwether_core::records::member::MemberReport;
+use bellwether_core::records::unrecorded::UnrecordedMember;
 use bellwether_core::words::name::EnsembleName;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
@@ -30,6 +31,8 @@ pub(super) struct MemberContext {
     pub(super) owner: ProcessOwner,
     pub(super) addresses: LocalAddresses,
     pub(super) reports: watch::Sender<BTreeMap<EnsembleName, MemberReport>>,
+    /// By ensemble whose member was looked at: what no order names of it, if anything.
+    pub(super) unrecorded: watch::Sender<BTreeMap<EnsembleName, Option<UnrecordedMember>>>,
     /// The instances of services of this node.
     pub(super) published: PublishedInstances,
     /// The control plane, which signs certificates.

@@ -9,6 +9,7 @@ mod restore;
 mod serve;
 mod steps;
 mod tls;
+mod unrecorded;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -141,16 +142,8 @@ impl MemberTask {
         let work = async {
             self.adopt().await;
             self.adopt_manager();
-            loop {
-                if let Some(order) = self.current() {
-                    self.step(&order).await;
-                    continue;
-                }
-                self.end().await;
-                if self.order.changed().await.is_err() {
-                    return;
-                }
-            }
+            let mut is_first = true;
+            while self.turn(&mut is_first).await {}
         };
         // What is broken off halfway is looked at anew by the next agent.
         tokio::select! {
@@ -158,12 +151,26 @@ impl MemberTask {
             () = work => return,
         }
         order.mark_unchanged();
-        if self.context.stops_on_exit {
+        // Nobody would start one again that is not ordered.
+        if self.context.stops_on_exit && order.borrow().is_some() {
             self.manager.stop().await;
             if let Err(error) = self.stop_program().await {
                 tracing::warn!(ensemble = %self.ensemble, "cannot {error}");
             }
         }
+    }
+
+    /// Makes the next step for its order, or waits for one; `false` once there will be none.
+    async fn turn(&mut self, is_first: &mut bool) -> bool {
+        let Some(order) = self.current() else {
+            self.end().await;
+            return self.rest_unrecorded().await;
+        };
+        if std::mem::take(is_first) {
+            self.begin().await;
+        }
+        self.step(&order).await;
+        true
     }
 
     fn current(&mut self) -> Option<MemberOrder> {
@@ -174,14 +181,7 @@ impl MemberTask {
     async fn adopt(&mut self) {
         while let Err(error) = self.adopt_delegated().await {
             // Until that is known, nothing is started beside it, and it is not left running.
-            if let Some(order) = self.current() {
-                self.report(
-                    &order,
-                    MemberState::Failed,
-                    &format!("cannot be looked at: cannot {error}"),
-                    None,
-                );
-            }
+            self.cannot_look(&format!(": cannot {error}"));
             tokio::time::sleep(RETRY).await;
         }
         if let MemberProgram::Delegated { .. } = self.program {
@@ -190,7 +190,7 @@ impl MemberTask {
         let Some((key, mark)) =
             self.entry.as_ref().and_then(|entry| Some((entry.noted.key.clone(), entry.process.clone()?)))
         else {
-            return self.end_unknown().await;
+            return;
         };
         loop {
             match SupervisedProcess::adopt(&mark, &self.log, &self.context.tasks) {
@@ -200,30 +200,15 @@ impl MemberTask {
                 }
                 Ok(None) => return,
                 Err(error) => {
-                    let reason = format!("cannot be looked at, as process {}: {error}", mark.pid);
-                    if let Some(order) = self.current() {
-                        self.report(&order, MemberState::Failed, &reason, None);
-                    }
+                    self.cannot_look(&format!(", as process {}: {error}", mark.pid));
                     tokio::time::sleep(RETRY).await;
                 }
             }
         }
     }
 
-    /// The order does not name the member any more.
-    async fn end(&mut self) {
-        self.withdraw();
-        if self.entry.as_ref().is_some_and(|entry| entry.noted.has_left) {
-            if let Err(error) = self.context.ledger.forget(&self.ensemble).await {
-                tracing::warn!(ensemble = %self.ensemble, "cannot {error}");
-            }
-            *self = Self::new(self.ensemble.clone(), self.order.clone(), None, self.context.clone());
-        }
-        self.context.reports.send_if_modified(|reports| reports.remove(&self.ensemble).is_some());
-    }
-
     /// It is no instance of a service any more.
-    fn withdraw(&mut self) {
+    pub(super) fn withdraw(&mut self) {
         self.context.published.send_if_modified(|all| instance::show(all, &mut self.shown, None));
     }
 

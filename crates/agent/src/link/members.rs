@@ -71,6 +71,7 @@ impl Delivery for MemberSender {
             members: map_from(members.members.iter().map(|(name, of)| (name.to_string(), of.into()))),
             osds: reported(&members.osds),
             devices: map_from(members.devices.iter().map(|(serial, of)| (serial.to_string(), of.into()))),
+            unrecorded: map_from(members.unrecorded.iter().map(|(name, of)| (name.to_string(), of.into()))),
             epoch: 0,
         };
         let sent = self.connection.client()?.members(self.namespace.as_str(), &report).await;

@@ -21,6 +21,7 @@ pub mod service;
 mod size;
 pub mod snapshots;
 pub mod status;
+pub mod unrecorded;
 
 use std::collections::BTreeMap;
 

@@ -10,6 +10,7 @@ use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::authorities::NodeTrust;
+use super::ensemble::unrecorded::UnrecordedMember;
 use super::facts::NodeFacts;
 use super::labels::{labels_in, labels_out};
 use super::not_runnable::NotRunnable;
@@ -210,6 +211,9 @@ pub struct NodeView {
     /// Time of its last report, in milliseconds since the Unix epoch; absent before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported_at_ms: Option<u64>,
+    /// The members of ensembles that it has and that are not recorded, by ensemble; absent if there are none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unrecorded_members: BTreeMap<String, UnrecordedMember>,
     /// Its data stores; absent if its agent probes none, and from lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probes: Option<NodeProbes>,

@@ -103,6 +103,9 @@ pub struct ImpairedEnsemble {
     /// Number of members that were to leave a minute ago or longer, and have not, of an ensemble that was deleted; absent of any other one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub staying: u64,
+    /// Number of members that nodes have of it and that are not recorded; absent if there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unrecorded: u64,
     /// Whether nothing is decided for it, as the control plane was restored and its members may be newer than what is recorded of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub held: bool,

@@ -243,6 +243,7 @@ pub(super) fn sheet(view: &NodeView) -> String {
         let line = format!("status    {category} {} since {since} {}{log}", status.state, status.reason);
         lines.push(line.trim_end().to_owned());
     }
+    lines.extend(members::unrecorded(view).map(|line| format!("ensemble  {line}")));
     lines.extend(stores(view));
     lines.extend(facts::lines(view));
     lines.join("\n")

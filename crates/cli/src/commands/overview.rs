@@ -113,7 +113,17 @@ fn failing_line(overview: &Overview, paint: Paint) -> Option<String> {
 
 /// An ensemble of which not all works.
 fn impaired_line(of: &ImpairedEnsemble, paint: Paint) -> String {
-    let ImpairedEnsemble { ensemble, members, working, wanted, osds, working_osds, staying, held } = of;
+    let ImpairedEnsemble {
+        ensemble,
+        members,
+        working,
+        wanted,
+        osds,
+        working_osds,
+        staying,
+        unrecorded,
+        held,
+    } = of;
     let counted = |working: u64, all: u64, what| {
         let verb = if working == 1 { "works" } else { "work" };
         (working < all).then(|| format!("{working} of {} {verb}", Plural(all, what)))
@@ -124,8 +134,13 @@ fn impaired_line(of: &ImpairedEnsemble, paint: Paint) -> String {
         let have = if *staying == 1 { "has" } else { "have" };
         format!("deleted, and {} {have} not left", Plural(*staying, "member"))
     });
+    let unrecorded = (*unrecorded > 0).then(|| {
+        let are = if *unrecorded == 1 { "is" } else { "are" };
+        format!("{} {are} not recorded", Plural(*unrecorded, "member"))
+    });
     let parts = [
         held.then(|| "held after a restore".to_owned()),
+        unrecorded,
         staying,
         missing,
         counted(*working, *members, "member"),

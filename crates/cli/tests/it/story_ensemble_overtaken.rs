@@ -121,3 +121,62 @@ async fn the_primary_that_was_made_after_the_backup_stays_though_the_one_before_
     .await;
     writer.all_is_at(&address, "after a restore of records of before a failover").await;
 }
+
+/// The control plane knows nothing of it: those nodes tell that have it, and nothing takes its place.
+#[tokio::test(flavor = "multi_thread")]
+async fn members_of_an_ensemble_that_is_newer_than_the_backup_are_told_of_and_in_nobodys_way() {
+    let mut place = installed().await;
+    let (config, file, store) =
+        (place.path("server.toml"), place.path("all.backup"), place.path("server/store"));
+    place.kill_server();
+    done(&place, &["server", "backup", "--config", &config, &file]);
+    place.start_server().await;
+    let [port] = free_ports();
+    place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
+    let members = complete(&place, 3).await;
+    let address = primary(&members).peer_url.unwrap().replace("redis://", "");
+    let writer = Writer::start(vec![address.clone()]);
+    let running = || members.iter().map(|member| programs(port, member)).collect::<Vec<_>>();
+    let pids = running();
+
+    place.kill_server();
+    std::fs::remove_dir_all(&store).unwrap();
+    done(&place, &["server", "restore", "--config", &config, &file]);
+    place.start_server().await;
+    wait_for("its nodes tell of them", async || {
+        done(&place, &["status"]).contains("cache: 3 members are not recorded")
+    })
+    .await;
+    let (first, own) = (&members[0], members[0].number);
+    place.kill_agent(&first.node);
+    place.resume_agent(&first.node);
+    let failures = text(&place.run(&["get-failures"]).stdout);
+    assert_eq!(failures.matches("is not recorded: it runs").count(), 3, "{failures}");
+    let described = done(&place, &["node", "get", &first.node]);
+    let said = format!("member {own} of ensemble cache on node {} is not recorded: it runs", first.node);
+    assert!(described.contains(&said), "{described}");
+    let refused = place.run(&["node", "decommission", &first.node, "--yes"]);
+    assert!(code(&refused) != 0 && text(&refused.stderr).contains("which runs and is not recorded"));
+    let drained = place.run(&["node", "drain", &first.node]);
+    assert!(text(&drained.stderr).contains(&said), "{}", text(&drained.stderr));
+    done(&place, &["node", "uncordon", &first.node]);
+    let events = done(&place, &["events", "--limit", "1000"]);
+    assert_eq!(events.matches("ensemble.member_unrecorded").count(), 3, "each is told of once: {events}");
+
+    place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
+    let why = || done(&place, &["why", "ensemble/cache"]);
+    let waits = format!("it has member {own} of an ensemble cache that is not recorded");
+    wait_for("no new one takes its place", async || why().contains(&waits)).await;
+    writer.goes_on().await;
+    assert_eq!(running(), pids, "those that serve are left alone");
+    writer.all_is_at(&address, "after a restore of records from before it").await;
+
+    // Its owner has what it needs of it.
+    kill(&pids.concat());
+    for member in &members {
+        let dir = place.path(&format!("{}/data/ensembles/cache", member.node));
+        std::fs::rename(&dir, format!("{dir}.kept")).unwrap();
+    }
+    wait_for("nothing of it is left", async || !done(&place, &["status"]).contains("not recorded")).await;
+    complete(&place, 3).await;
+}

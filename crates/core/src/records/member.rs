@@ -11,6 +11,7 @@ use crate::records::ensemble_restore::RestoreSource;
 use crate::records::ensemble_snapshots::{SnapshotContent, SnapshotOrder, SnapshotReport};
 use crate::records::osd::{DeviceReport, MAX_NODE_DEVICES, OsdReport, StoreOsd, StoreOsdsOrder};
 use crate::records::probes::{MAX_MEMBERS, MAX_REASON_BYTES, StoreMember};
+use crate::records::unrecorded::UnrecordedMember;
 use crate::words::counter::{Epoch, MemberNumber};
 use crate::words::name::{DeviceSerial, EnsembleName, NodeName, SecretName};
 use crate::words::time::Timestamp;
@@ -269,6 +270,8 @@ pub struct NodeMembers {
     pub osds: BTreeMap<EnsembleName, BTreeMap<MemberNumber, OsdReport>>,
     /// The devices that the node offers.
     pub devices: BTreeMap<DeviceSerial, DeviceReport>,
+    /// By ensemble: the member of it that the node has without an order.
+    pub unrecorded: BTreeMap<EnsembleName, UnrecordedMember>,
     /// The epoch of the installation in which it was reported, which the server alone knows: of an earlier one it is from before a restore.
     pub epoch: Epoch,
 }
@@ -300,9 +303,17 @@ impl NodeMembers {
     /// # Errors
     /// [`MembersError`] names the first place that exceeds one.
     pub fn check(&self) -> Result<(), MembersError> {
-        if self.members.len() > MAX_NODE_MEMBERS {
-            let reason = format!("there are more than {MAX_NODE_MEMBERS}");
-            return Err(MembersError { place: "members".into(), reason });
+        for (place, count) in [("members", self.members.len()), ("unrecorded", self.unrecorded.len())] {
+            if count > MAX_NODE_MEMBERS {
+                let reason = format!("there are more than {MAX_NODE_MEMBERS}");
+                return Err(MembersError { place: place.into(), reason });
+            }
+        }
+        if let Some((name, _)) =
+            self.unrecorded.iter().find(|(_, member)| member.identity.len() > MAX_REASON_BYTES)
+        {
+            let reason = format!("it is longer than {MAX_REASON_BYTES} bytes");
+            return Err(MembersError { place: format!("unrecorded.{name}.identity"), reason });
         }
         for (name, member) in &self.members {
             let lists = member.report.membership.iter().chain(&member.report.outside);
@@ -352,7 +363,10 @@ impl NodeMembers {
     /// Whether it says nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.members.is_empty() && self.osds.is_empty() && self.devices.is_empty()
+        self.members.is_empty()
+            && self.osds.is_empty()
+            && self.devices.is_empty()
+            && self.unrecorded.is_empty()
     }
 }
 

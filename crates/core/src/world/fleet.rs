@@ -1,5 +1,6 @@
 //! One namespace of the world: its nodes, entities, rollouts, orders and the newest events.
 
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::sync::Arc;
 
@@ -147,6 +148,8 @@ pub struct Fleet {
     pub ensemble_members: Map<EnsembleName, Versioned<EnsembleMembers>>,
     /// What nodes report of the members that they have of ensembles.
     pub node_members: Map<NodeName, Versioned<NodeMembers>>,
+    /// By ensemble: the nodes that report a member of it that they are not ordered to have.
+    pub unrecorded: Map<EnsembleName, BTreeSet<NodeName>>,
     /// When what is decided on an ensemble changed last, apart from which nodes may have members.
     pub touched_ensembles: TouchIndex<EnsembleName>,
     /// Revision of the last change of something that says whether a node may have a member.

@@ -43,6 +43,18 @@ fn parts(
     seen.map(|part| FailingPart::of(name, part)).collect()
 }
 
+/// The members that nodes have and that are not recorded.
+fn unrecorded(fleet: &Fleet, readable: &Readable) -> impl Iterator<Item = FailingPart> {
+    let all = fleet.unrecorded.keys();
+    let all =
+        all.flat_map(|ensemble| fleet.unrecorded_of(ensemble).map(move |(node, of)| (ensemble, node, of)));
+    all.filter(|(_, node, _)| readable.has(node.as_str())).map(|(ensemble, node, of)| {
+        let part = EnsemblePart::Member(of.number);
+        let part = failing::FailingPart { part, node: node.clone(), since: of.since, reason: of.line() };
+        FailingPart::of(ensemble, part)
+    })
+}
+
 fn failures(fleet: &Fleet, readable: &Readable, now: Timestamp) -> Failures {
     let mut all = Failures::default();
     let active = fleet.nodes.iter().filter(|(_, kept)| kept.value.decommissioned.is_none());
@@ -73,6 +85,7 @@ fn failures(fleet: &Fleet, readable: &Readable, now: Timestamp) -> Failures {
         all.services.extend(failing);
     }
     let ensembles = fleet.ensemble_members.values().map(|kept| &*kept.value);
-    all.ensembles = ensembles.flat_map(|members| parts(fleet, readable, (members, now))).collect();
+    let failing = ensembles.flat_map(|members| parts(fleet, readable, (members, now)));
+    all.ensembles = failing.chain(unrecorded(fleet, readable)).collect();
     all
 }

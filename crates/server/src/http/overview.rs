@@ -119,7 +119,8 @@ fn impaired(fleet: &Fleet, readable: &Readable, now: Timestamp) -> Vec<ImpairedE
         let counts = members.map(|members| counts(fleet, &members.value)).unwrap_or_default();
         let wanted = wanted(kept.value.size, &counts);
         let held = members.is_some_and(|members| members.value.is_held(fleet.epoch));
-        (held || is_impaired(wanted, &counts)).then(|| ImpairedEnsemble {
+        let unrecorded = fleet.unrecorded_of(name).count();
+        (held || unrecorded > 0 || is_impaired(wanted, &counts)).then(|| ImpairedEnsemble {
             ensemble: name.to_string(),
             members: counts.members as u64,
             working: counts.working as u64,
@@ -127,6 +128,7 @@ fn impaired(fleet: &Fleet, readable: &Readable, now: Timestamp) -> Vec<ImpairedE
             osds: counts.osds as u64,
             working_osds: counts.working_osds as u64,
             staying: 0,
+            unrecorded: unrecorded as u64,
             held,
         })
     });
@@ -139,7 +141,17 @@ fn impaired(fleet: &Fleet, readable: &Readable, now: Timestamp) -> Vec<ImpairedE
             ..ImpairedEnsemble::default()
         })
     });
-    impaired.chain(left).collect()
+    let unknown =
+        fleet.unrecorded.keys().filter(|name| !fleet.ensembles.contains_key(*name) && is_seen(name));
+    let unknown = unknown.filter_map(|name| {
+        let unrecorded = fleet.unrecorded_of(name).count();
+        (unrecorded > 0).then(|| ImpairedEnsemble {
+            ensemble: name.to_string(),
+            unrecorded: unrecorded as u64,
+            ..ImpairedEnsemble::default()
+        })
+    });
+    impaired.chain(left).chain(unknown).collect()
 }
 
 /// The conditions of data stores and clusters that are true. Nodes that nobody reaches are counted by their presence.

@@ -12,6 +12,7 @@ use super::osd_reports::{ReportedDevice, ReportedOsds, StoreOsd, reported};
 use super::passwords;
 use super::replication::Replication;
 use super::snapshots::SnapshotReport;
+use super::unrecorded::ReportedUnrecorded;
 use crate::shape::{ShapeError, is_zero, map_from, read, try_map_from};
 use crate::v1::probes::StoreMember;
 
@@ -32,6 +33,9 @@ pub struct NodeMembers {
     /// By serial number: the devices that the node offers; absent if it offers none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub devices: BTreeMap<String, ReportedDevice>,
+    /// By ensemble: the member of it that the node has without being ordered to; absent if there are none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unrecorded: BTreeMap<String, ReportedUnrecorded>,
     /// The epoch of the installation in which it was reported; what a node sends is not used.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub epoch: u64,
@@ -123,6 +127,7 @@ impl From<&core::NodeMembers> for NodeMembers {
             members: members.collect(),
             osds: reported(&from.osds),
             devices: map_from(from.devices.iter().map(|(serial, of)| (serial.to_string(), of.into()))),
+            unrecorded: map_from(from.unrecorded.iter().map(|(name, of)| (name.to_string(), of.into()))),
             epoch: from.epoch.get(),
         }
     }
@@ -232,6 +237,11 @@ impl TryFrom<NodeMembers> for core::NodeMembers {
                 from.devices
                     .into_iter()
                     .map(|(serial, of)| Ok((read(&format!("devices.{serial}"), &serial)?, of.into()))),
+            )?,
+            unrecorded: try_map_from(
+                from.unrecorded
+                    .into_iter()
+                    .map(|(name, of)| Ok((read(&format!("unrecorded.{name}"), &name)?, of.into()))),
             )?,
             epoch: Epoch::new(from.epoch),
         };

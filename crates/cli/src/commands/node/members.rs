@@ -4,6 +4,8 @@ use bellwether_api::v1::ensemble::members::{EnsembleMember, MemberHealth, Member
 use bellwether_api::v1::ensemble::osd_reports::StoreAnswer;
 use bellwether_api::v1::ensemble::osds::OsdPhase;
 use bellwether_api::v1::ensemble::status::EnsembleStatus;
+use bellwether_api::v1::ensemble::unrecorded::UnrecordedMember;
+use bellwether_api::v1::node::NodeView;
 
 use crate::context::Context;
 
@@ -15,6 +17,12 @@ pub(super) async fn lost(context: &Context, node: &str) -> Vec<String> {
         Err(error) => return vec![format!("whether it has members of ensembles is not known: {error}")],
     };
     let mut lines = Vec::new();
+    match client.node(namespace, node).await {
+        Ok(view) => lines.extend(unrecorded(&view)),
+        Err(error) => {
+            lines.push(format!("whether it has members that are not recorded is not known: {error}"))
+        }
+    }
     for ensemble in page.items {
         let name = &ensemble.name;
         match client.ensemble(namespace, name).await {
@@ -38,6 +46,12 @@ pub(in crate::commands) async fn staying(context: &Context, nodes: &[&str]) -> R
         Err(error) => return Err(format!("whether members of ensembles are on them is not known: {error}")),
     };
     let mut lines = Vec::new();
+    for node in nodes {
+        match client.node(namespace, node).await {
+            Ok(view) => lines.extend(unrecorded(&view)),
+            Err(error) => return Err(format!("what node {node} has of ensembles is not known: {error}")),
+        }
+    }
     for ensemble in page.items {
         let is_on = |status: &EnsembleStatus| !parts(status, nodes).is_empty();
         if !ensemble.status.as_ref().is_some_and(is_on) {
@@ -50,6 +64,14 @@ pub(in crate::commands) async fn staying(context: &Context, nodes: &[&str]) -> R
         }
     }
     Ok(lines)
+}
+
+/// The members that a node has and that are not recorded, line by line.
+pub(super) fn unrecorded(view: &NodeView) -> impl Iterator<Item = String> {
+    let line = |(ensemble, of): (&String, &UnrecordedMember)| {
+        format!("member {} of ensemble {ensemble} on node {} {}", of.number, view.node.name, of.message)
+    };
+    view.unrecorded_members.iter().map(line)
 }
 
 /// What these nodes have of an ensemble: each member and OSD with its node, but those that may go with it.

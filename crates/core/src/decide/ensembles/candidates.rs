@@ -78,6 +78,7 @@ fn refusal(fleet: &Fleet, ensemble: &Ensemble, node: &Node) -> Option<String> {
         .or_else(paused)
         .or_else(not_runnable)
         .or_else(|| taken_by_another(fleet, ensemble, name))
+        .or_else(|| has_unrecorded(fleet, ensemble, name))
 }
 
 /// The nodes, of which those that refused a member lately may have no other one, and those that still have a removed one neither: it would
@@ -129,6 +130,12 @@ fn taken_by_another(fleet: &Fleet, ensemble: &Ensemble, node: &NodeName) -> Opti
         let noun = if field == UNIT { UNIT } else { "port" };
         Some(format!("a member of ensemble {} on it has {noun} {value}", other.ensemble))
     })
+}
+
+/// That a node has a member of a former ensemble of this name: a new one would stop that, and set its data aside.
+fn has_unrecorded(fleet: &Fleet, ensemble: &Ensemble, node: &NodeName) -> Option<String> {
+    let number = fleet.unrecorded_on(node, &ensemble.name)?.number;
+    Some(format!("it has member {number} of an ensemble {} that is not recorded", ensemble.name))
 }
 
 /// What a node cannot have of two services at once, with the field of it in the first: a port that both listen on, or a unit.

@@ -10,6 +10,7 @@ use crate::records::event::EventDraft;
 use crate::records::key::{Key, Record};
 use crate::records::member::{KnownMember, MemberReport, MemberState, NodeMembers};
 use crate::records::osd::{OsdPhase, OsdReport};
+use crate::records::unrecorded::UnrecordedMember;
 use crate::verdict::{Changeset, Write};
 use crate::words::counter::MemberNumber;
 use crate::words::name::EnsembleName;
@@ -43,9 +44,19 @@ pub fn absorb(
             osd.since = before.map_or(now, |before| before.since);
         }
     }
+    for (name, member) in &mut new.unrecorded {
+        let before = last.and_then(|last| last.unrecorded.get(name));
+        member.since = before.filter(|before| is_same(before, member)).map_or(now, |before| before.since);
+    }
     // Its agent has lost what it knew of it. That it does not tell of it is no word about what it does.
     let forgotten = last.into_iter().flat_map(|last| &last.members);
     for (name, member) in forgotten.filter(|(_, member)| member.report.state != MemberState::Left) {
+        let has_it = |of: &UnrecordedMember| {
+            (of.number, &of.identity) == (member.report.number, &member.report.identity)
+        };
+        if new.unrecorded.get(name).is_some_and(has_it) {
+            continue;
+        }
         new.members.entry(name.clone()).or_insert_with(|| untold(member, now));
     }
     // The same of its OSDs: those that were there are not gone because it does not tell of them.
@@ -64,7 +75,8 @@ pub fn absorb(
         || new.is_empty(),
         |last| {
             let is_known = last.members == new.members && last.osds == new.osds;
-            is_known && last.devices == new.devices && last.epoch == new.epoch
+            let has_same = last.devices == new.devices && last.unrecorded == new.unrecorded;
+            is_known && has_same && last.epoch == new.epoch
         },
     );
     if is_same && !is_behind_a_gap {
@@ -89,6 +101,11 @@ fn untold(member: &KnownMember, now: Timestamp) -> KnownMember {
     };
     let is_known = member.report.state == MemberState::Failed;
     KnownMember { report, since: if is_known { member.since } else { now } }
+}
+
+/// Whether it is the member that was not recorded before either.
+fn is_same(before: &UnrecordedMember, now: &UnrecordedMember) -> bool {
+    (before.number, &before.identity) == (now.number, &now.identity)
 }
 
 /// Whether a member is as it was. One that starts and fails in turn does not work all the time.
@@ -187,7 +204,27 @@ fn events(fleet: &Fleet, last: Option<&NodeMembers>, new: &NodeMembers) -> Vec<E
         })
     };
     let of_osds = last.into_iter().flat_map(|last| osd_events(fleet, last, new));
-    new.members.iter().filter_map(told).chain(of_osds).collect()
+    new.members.iter().filter_map(told).chain(of_osds).chain(unrecorded_events(last, new)).collect()
+}
+
+/// That a node has members that are not recorded, told once of each.
+fn unrecorded_events<'a>(
+    last: Option<&'a NodeMembers>,
+    new: &'a NodeMembers,
+) -> impl Iterator<Item = EventDraft> + 'a {
+    let known = move |name: &EnsembleName, member: &UnrecordedMember| {
+        let before = last.and_then(|last| last.unrecorded.get(name));
+        before.is_some_and(|before| is_same(before, member))
+    };
+    new.unrecorded.iter().filter(move |(name, member)| !known(name, member)).map(|(name, member)| {
+        EventDraft {
+            kind: "ensemble.member_unrecorded",
+            subject: format!("ensemble/{name}"),
+            before: None,
+            after: None,
+            cause: format!("member {} on {} {}", member.number, new.node, member.line()),
+        }
+    })
 }
 
 /// The same of OSDs.
@@ -218,7 +255,10 @@ fn osd_events(fleet: &Fleet, last: &NodeMembers, new: &NodeMembers) -> Vec<Event
 
 #[cfg(test)]
 mod tests {
+    use alloc::collections::BTreeMap;
+
     use super::*;
+    use crate::records::key::AnyRecord;
 
     #[test]
     fn what_stops_as_it_was_ordered_has_not_failed() {
@@ -230,5 +270,47 @@ mod tests {
         assert_eq!(fails(Stops::Never), [true, true, false, false]);
         assert_eq!(fails(Stops::Leaves), [false; 4]);
         assert_eq!(fails(Stops::Restarts), [false, false, true, false], "one that does not start again has");
+    }
+
+    /// That it is not ordered is told in place of what was reported of it, once.
+    #[test]
+    fn a_member_that_is_not_recorded_is_told_of_once_and_keeps_its_time() {
+        let (fleet, name) = (Fleet::default(), EnsembleName::parse("store").unwrap());
+        let (number, identity) = (MemberNumber::new(4), String::from("one"));
+        let none = || NodeMembers {
+            node: "db-1".parse().unwrap(),
+            sequence: 0,
+            members: BTreeMap::new(),
+            osds: BTreeMap::new(),
+            devices: BTreeMap::new(),
+            unrecorded: BTreeMap::new(),
+            epoch: fleet.epoch,
+        };
+        let report = MemberReport::of(number, identity.clone(), MemberState::Working);
+        let known = KnownMember { report, since: Timestamp::EPOCH };
+        let before = NodeMembers { members: BTreeMap::from([(name.clone(), known)]), ..none() };
+        let at = Timestamp::from_millis;
+        let member = |runs| UnrecordedMember { number, identity: identity.clone(), runs, since: at(0) };
+        let told =
+            |runs| NodeMembers { unrecorded: BTreeMap::from([(name.clone(), member(runs))]), ..none() };
+        let written = |changeset: &Changeset| {
+            let Some(Write::Put(record)) = changeset.writes.first() else { panic!("it is kept") };
+            let AnyRecord::Namespaced(Record::NodeMembers(kept)) = &**record else { panic!("as it is told") };
+            kept.clone()
+        };
+        let changeset = absorb(&fleet, Some(&before), told(true), at(5)).unwrap();
+        let kept = written(&changeset);
+        assert!(kept.members.is_empty() && kept.unrecorded.get(&name).unwrap().since == at(5));
+        let kinds: Vec<_> = changeset.events.iter().map(|event| event.kind).collect();
+        assert_eq!(kinds, ["ensemble.member_unrecorded"]);
+        assert!(absorb(&fleet, Some(&kept), told(true), at(9)).is_none(), "it is known");
+        let changeset = absorb(&fleet, Some(&kept), told(false), at(9)).unwrap();
+        assert!(changeset.events.is_empty());
+        let kept = written(&changeset);
+        assert_eq!(kept.unrecorded.get(&name).unwrap().since, at(5));
+        assert!(matches!(
+            absorb(&fleet, Some(&kept), none(), at(9)).unwrap().writes.first(),
+            Some(Write::Delete(_))
+        ));
     }
 }

@@ -11,7 +11,9 @@ use crate::records::ensemble::EnsembleService;
 use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase};
 use crate::records::event::EventDraft;
 use crate::records::member::{MemberReport, Membership, NodeMembers};
+use crate::records::probes::StoreMember;
 use crate::words::counter::MemberNumber;
+use crate::words::name::NodeName;
 use crate::world::fleet::Fleet;
 
 /// What is known of whether the records of an ensemble are what there is.
@@ -40,14 +42,14 @@ pub fn evidence(fleet: &Fleet, members: &EnsembleMembers) -> Evidence {
             unknown.push(format!("member {number} on node {node} does not say that it works"));
         }
     }
+    other.extend(unrecorded(fleet, members));
     let lists = members
         .members
         .iter()
         .filter_map(|(number, member)| said(fleet, members, (*number, member))?.membership.as_ref());
     let lists: Vec<&Membership> = lists.collect();
-    // Foreign members of a store that was adopted are recorded.
-    let unrecorded = members.adoption.is_none().then(|| listed(members, lists.iter().copied()));
-    let unrecorded = unrecorded.into_iter().flatten();
+    let unrecorded = listed(members, lists.iter().copied());
+    let unrecorded = unrecorded.into_iter().filter(|(id, entry)| is_of(members, id, entry));
     other.extend(
         unrecorded
             .map(|(id, entry)| format!("the store has member {}, which is not recorded", named(id, entry))),
@@ -73,9 +75,30 @@ pub fn evidence(fleet: &Fleet, members: &EnsembleMembers) -> Evidence {
     }
 }
 
-/// What a node has said of its members since the restore.
+/// Whether a member of the store that is not recorded may be one of the ensemble: others may have joined one that was adopted, under other names.
+fn is_of(members: &EnsembleMembers, id: &str, entry: &StoreMember) -> bool {
+    let Some(adoption) = &members.adoption else { return true };
+    let number =
+        |name: &str| name.strip_prefix(members.ensemble.as_str())?.strip_prefix('-')?.parse::<u64>().ok();
+    let has_own_name = entry.name.as_deref().and_then(number).is_some();
+    has_own_name && !adoption.foreign.contains_key(id)
+}
+
+/// The members of it that nodes have had since the restore, and that are not recorded.
+fn unrecorded<'a>(fleet: &'a Fleet, members: &'a EnsembleMembers) -> impl Iterator<Item = String> + 'a {
+    let own = fleet.unrecorded_of(&members.ensemble);
+    let own = own.filter(move |(node, of)| of.identity == members.identity && told(fleet, node).is_some());
+    own.map(|(node, of)| format!("node {node} has member {}, which is not recorded", of.number))
+}
+
+/// What the node of a member has said of its members since the restore.
 fn fresh<'a>(fleet: &'a Fleet, member: &Member) -> Option<&'a NodeMembers> {
-    let kept = fleet.node_members.get(&member.node)?;
+    told(fleet, &member.node)
+}
+
+/// What a node has said of its members since the restore.
+fn told<'a>(fleet: &'a Fleet, node: &NodeName) -> Option<&'a NodeMembers> {
+    let kept = fleet.node_members.get(node)?;
     (kept.value.epoch == fleet.epoch).then_some(&*kept.value)
 }
 

@@ -85,8 +85,9 @@ impl Fleet {
         let name = members.node.clone();
         let offered = self.node_members.get(&name).map(|kept| &kept.value.devices);
         let offers_others = offered.map_or_else(|| !members.devices.is_empty(), |of| *of != members.devices);
+        let has_others = self.index_unrecorded(&name, Some(&members));
         self.node_members.insert_mut(name.clone(), kept(members, revision));
-        if offers_others {
+        if offers_others || has_others {
             self.candidates_changed = self.candidates_changed.max(revision);
         }
         self.touch_members_of(&name, revision);
@@ -94,6 +95,9 @@ impl Fleet {
 
     pub(super) fn delete_node_members(&mut self, name: &NodeName, revision: Revision) {
         self.touch_members_of(name, revision);
+        if self.index_unrecorded(name, None) {
+            self.candidates_changed = self.candidates_changed.max(revision);
+        }
         self.node_members.remove_mut(name);
     }
 
@@ -113,8 +117,9 @@ impl Fleet {
         let reported = self
             .node_members
             .get(node)
+            .map(|kept| &kept.value)
             .into_iter()
-            .flat_map(|kept| kept.value.members.keys().chain(kept.value.osds.keys()));
+            .flat_map(|told| told.members.keys().chain(told.osds.keys()).chain(told.unrecorded.keys()));
         let ensembles: BTreeSet<EnsembleName> = ordered.chain(reported).cloned().collect();
         for ensemble in ensembles {
             self.settle_ensemble(&ensemble, revision);

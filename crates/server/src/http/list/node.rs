@@ -149,6 +149,10 @@ pub(crate) fn view(fleet: &Fleet, name: &NodeName) -> Option<NodeView> {
         statuses: statuses.map(|(name, status)| (name.to_string(), status.into())).collect(),
         agent_version: report.map(|report| report.agent_version.clone()),
         reported_at_ms: report.map(|report| report.received_at.as_millis()),
+        unrecorded_members: fleet
+            .all_unrecorded_on(name)
+            .map(|(of, member)| (of.to_string(), member.into()))
+            .collect(),
         facts: None,
         probes: None,
     })

@@ -49,6 +49,14 @@ pub async fn decommission(transactor: &Transactor, scope: NodeScope<'_>, text: &
                 );
                 return Err(OpError::Refused { reason, hint: Some(hint) });
             }
+            if let Some((ensemble, number)) = live_unrecorded(fleet, name) {
+                let reason = format!(
+                    "decommission {name}: it is up, and has member {number} of ensemble {ensemble}, which runs and is not recorded"
+                );
+                let hint = "stop that member on the node, or the agent if its data are of no use; see the guide on ensembles, \"Members that are not \
+                            recorded\"";
+                return Err(OpError::Refused { reason, hint: Some(hint.to_owned()) });
+            }
             let mark = Annotation { by: actor.clone(), at: now, reason: reason.clone() };
             if let Some(leaving) = leaves_a_run(fleet, name, &mark)? {
                 return Ok((Some(leaving), true));
@@ -82,11 +90,21 @@ fn live_osd<'a>(fleet: &'a Fleet, node: &NodeName) -> Option<(MemberNumber, &'a 
     })
 }
 
+/// The same of a member that runs there and is not recorded.
+fn live_unrecorded<'a>(fleet: &'a Fleet, node: &'a NodeName) -> Option<(&'a EnsembleName, MemberNumber)> {
+    let mut all = fleet.all_unrecorded_on(node).filter(|_| is_live(fleet, node));
+    all.find(|(_, member)| member.runs).map(|(ensemble, member)| (ensemble, member.number))
+}
+
+/// Whether a node is heard of.
+fn is_live(fleet: &Fleet, node: &NodeName) -> bool {
+    let contact = fleet.presences.get(node).map(|kept| kept.value.contact);
+    matches!(contact, Some(PresenceState::Up | PresenceState::Suspect))
+}
+
 /// The members of all ensembles that are managed; none if the node is not heard of.
 fn live<'a>(fleet: &'a Fleet, node: &NodeName) -> impl Iterator<Item = &'a EnsembleMembers> {
-    let contact = fleet.presences.get(node).map(|kept| kept.value.contact);
-    let is_live = matches!(contact, Some(PresenceState::Up | PresenceState::Suspect));
-    let all = is_live.then(|| fleet.ensembles.values()).into_iter().flatten();
+    let all = is_live(fleet, node).then(|| fleet.ensembles.values()).into_iter().flatten();
     let managed = all.filter(|kept| kept.value.mode == EnsembleMode::Managed);
     managed.filter_map(|kept| Some(&*fleet.ensemble_members.get(&kept.value.name)?.value))
 }

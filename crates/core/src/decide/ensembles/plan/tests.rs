@@ -13,7 +13,7 @@ use crate::records::ensemble::{
 };
 use crate::records::ensemble_members::{Member, MemberPhase};
 use crate::records::ensemble_restore::RestoreSource;
-use crate::records::key::Record;
+use crate::records::key::{Key, Record};
 use crate::records::member::{KnownMember, MemberReport, MemberState, NodeMembers};
 use crate::records::node::PresenceState;
 use crate::records::node::{Cordon, Node, Presence};
@@ -56,6 +56,10 @@ impl Site {
         self.world.put(&self.namespace, record, Revision::new(1));
     }
 
+    fn delete(&mut self, key: &Key) {
+        self.world.delete(&self.namespace, key, Revision::new(2));
+    }
+
     fn presence(&mut self, number: u64, contact: PresenceState) {
         self.put(Record::Presence(name(number), Presence { contact, since: NOW, server: None }));
     }
@@ -91,6 +95,7 @@ impl Site {
             members,
             osds: BTreeMap::new(),
             devices: BTreeMap::new(),
+            unrecorded: BTreeMap::new(),
         }));
     }
 

@@ -299,6 +299,7 @@ impl Site {
             members: member.into_iter().collect(),
             osds: BTreeMap::from([(name(), osds)]),
             devices: spare.into_iter().chain([(disk(number), device)]).collect(),
+            unrecorded: BTreeMap::new(),
         }));
     }
 

@@ -1,13 +1,17 @@
 //! An ensemble after a restore of the control plane: nothing is decided before it is known that its members are those that are recorded.
 
+use std::collections::BTreeSet;
+
 use super::*;
 use crate::decide::ensembles::restored::{Evidence, evidence};
 use crate::decide::ensembles::verdict;
 use crate::records::ensemble::RedisSettings;
+use crate::records::ensemble_adoption::{Adoption, ForeignMember};
 use crate::records::key::AnyRecord;
 use crate::records::member::{Membership, Replication};
 use crate::records::primary::PrimaryRecord;
 use crate::records::probes::StoreMember;
+use crate::records::unrecorded::UnrecordedMember;
 use crate::rollout::environment::Watch;
 use crate::verdict::{Verdict, Write};
 use crate::words::time::Span;
@@ -64,17 +68,8 @@ impl Restored {
 
     /// A member works, and reads that the store has these members.
     fn lists(&mut self, number: u64, ids: &[&str]) {
-        let entry = |id: &&str| (id.to_string(), StoreMember { votes: true, ..StoreMember::default() });
-        let membership = Membership {
-            own_id: format!("id-{number}"),
-            is_leader: true,
-            cluster_id: None,
-            leader: None,
-            members: ids.iter().map(entry).collect(),
-        };
-        let working = report(&self.members, MemberNumber::new(number), MemberState::Working);
-        let said = MemberReport { membership: Some(membership), ..working };
-        self.site.tell(&self.members, number, said);
+        let all: Vec<_> = ids.iter().map(|id| (*id, "")).collect();
+        self.lists_named(number, &all);
     }
 
     /// A member of a Redis works, as the primary of a history or as a replica of one of these numbers.
@@ -97,6 +92,42 @@ impl Restored {
         let working = report(&self.members, MemberNumber::new(number), MemberState::Working);
         let said = MemberReport { replication: Some(said), ..working };
         self.site.tell(&self.members, number, said);
+    }
+
+    /// The same, with names.
+    fn lists_named(&mut self, number: u64, all: &[(&str, &str)]) {
+        let entry = |(id, name): &(&str, &str)| {
+            let member = StoreMember { votes: true, name: Some(name.to_string()), ..StoreMember::default() };
+            (id.to_string(), member)
+        };
+        let membership = Membership {
+            own_id: format!("id-{number}"),
+            is_leader: true,
+            cluster_id: None,
+            leader: None,
+            members: all.iter().map(entry).collect(),
+        };
+        let working = report(&self.members, MemberNumber::new(number), MemberState::Working);
+        self.site.tell(&self.members, number, MemberReport { membership: Some(membership), ..working });
+    }
+
+    /// A node tells of a member that it is not ordered to have.
+    fn has_unrecorded(&mut self, node: u64, number: u64) {
+        let member = UnrecordedMember {
+            number: MemberNumber::new(number),
+            identity: self.members.identity.clone(),
+            runs: true,
+            since: NOW,
+        };
+        self.site.put(Record::NodeMembers(NodeMembers {
+            node: name(node),
+            sequence: 0,
+            epoch: self.site.world.epoch,
+            members: BTreeMap::new(),
+            osds: BTreeMap::new(),
+            devices: BTreeMap::new(),
+            unrecorded: BTreeMap::from([(self.ensemble.name.clone(), member)]),
+        }));
     }
 
     fn is_left_alone(&self) {
@@ -182,4 +213,69 @@ fn a_redis_whose_primary_has_changed_since_is_left_alone_and_one_that_was_starte
     (1..=3).for_each(|number| restored.is(number, "", None));
     restored.is_left_alone();
     assert!(matches!(restored.evidence(), Evidence::Unknown(what) if what.len() == 3));
+}
+
+/// That its own later one is no member of somebody else is known by its name, or by the word of its node.
+#[test]
+fn a_later_member_of_a_store_that_was_adopted_is_none_of_somebody_else() {
+    let mut restored = Restored::new(store(EnsembleSize::Number(3)));
+    let foreign = ForeignMember {
+        name: "old-1".to_string(),
+        peer_url: String::new(),
+        votes: true,
+        answers: true,
+        since: NOW,
+    };
+    restored.members.adoption = Some(Adoption {
+        endpoints: BTreeSet::new(),
+        cluster_id: Some("c".to_string()),
+        foreign: BTreeMap::from([("id-8".to_string(), foreign)]),
+        removals: BTreeMap::new(),
+    });
+    restored.site.put(Record::EnsembleMembers(restored.members.clone()));
+    let all = [("id-1", "store-1"), ("id-2", "store-2"), ("id-3", "store-3"), ("id-8", "old-1")];
+    let others = [("id-9", "old-2"), ("id-7", "store-side")];
+    restored.lists_named(2, &[&all[..], &others].concat());
+    assert_eq!(restored.evidence(), Evidence::Same, "somebody else may have added more");
+    restored.lists_named(2, &[&all[..], &[("id-4", "store-4")]].concat());
+    let Evidence::Other(what) = restored.evidence() else { panic!("it has another one of its own") };
+    assert_eq!(what, ["the store has member id-4 (store-4), which is not recorded"]);
+    restored.lists_named(2, &all);
+    restored.has_unrecorded(4, 4);
+    let Evidence::Other(what) = restored.evidence() else { panic!("node 4 has another one") };
+    assert_eq!(what, ["node db-4 has member 4, which is not recorded"]);
+    restored.is_left_alone();
+}
+
+/// A replica that was added after the backup is in no list.
+#[test]
+fn a_member_that_is_not_recorded_is_evidence_by_the_word_of_its_node_from_after_the_restore() {
+    let mut restored = Restored::new(redis());
+    for (number, history, follows) in [(1, "h", None), (2, "", Some(1)), (3, "", Some(1))] {
+        restored.is(number, history, follows);
+    }
+    restored.site.world.epoch = Epoch::ZERO;
+    restored.has_unrecorded(4, 4);
+    restored.site.world.epoch = EPOCH;
+    assert_eq!(restored.evidence(), Evidence::Same, "what was said before is as old as the records");
+    restored.has_unrecorded(4, 4);
+    assert!(matches!(restored.evidence(), Evidence::Other(what) if what.len() == 1));
+    // That of another ensemble of its name says nothing of this one.
+    restored.members.identity = "another".to_string();
+    assert!(!matches!(restored.evidence(), Evidence::Other(_)));
+}
+
+/// A new member would stop it, and set its data aside.
+#[test]
+fn a_node_with_a_member_that_is_not_recorded_has_none_of_another_ensemble_of_that_name() {
+    let mut restored = Restored::new(store(EnsembleSize::Number(3)));
+    restored.has_unrecorded(4, 7);
+    let places = candidates(restored.fleet(), &restored.ensemble);
+    let refused = places.get(&name(4)).unwrap().refusal.clone().unwrap();
+    assert!(refused.contains("it has member 7 of an ensemble store that is not recorded"), "{refused}");
+    let index = &restored.fleet().unrecorded;
+    assert_eq!(index.get(&restored.ensemble.name).unwrap(), &BTreeSet::from([name(4)]));
+    // It is gone: its node tells nothing any more.
+    restored.site.delete(&Key::NodeMembers(name(4)));
+    assert!(restored.fleet().unrecorded.is_empty());
 }
