@@ -193,9 +193,11 @@ impl Members {
     /// Gives each member its order. One that is not named any more is left as it is.
     fn follow(&mut self) {
         let order = self.orders.borrow_and_update().clone();
-        let Some(order) = order else { return };
-        self.osds.follow(&order.content.osds);
-        let members = &order.content.members;
+        // A node that has members, and no order, has joined anew: nothing that it is not told to have is known there.
+        let members = order.as_ref().map(|order| order.content.members.clone()).unwrap_or_default();
+        if let Some(order) = order {
+            self.osds.follow(&order.content.osds);
+        }
         for (name, sender) in &self.running {
             let wanted = members.get(name);
             sender.send_if_modified(|current| {
@@ -228,8 +230,9 @@ impl Members {
         };
         let is_whole = self.running.keys().all(is_known);
         let Some((osds, devices)) = self.osds.told() else { return };
-        // Before the first order, all that there is to tell of are devices that others may want.
-        if !is_whole || self.orders.borrow().is_none() && devices.is_empty() {
+        // Before the first order, all that there is to tell of are devices that others may want, and members that nobody ordered.
+        let is_before = self.orders.borrow().is_none() && devices.is_empty() && unrecorded.is_empty();
+        if !is_whole || is_before {
             return;
         }
         let members: BTreeMap<_, _> = reports

@@ -20,9 +20,6 @@ pub const FORMAT: u32 = 1;
 /// What is written where there is an installation already.
 const OTHER: &str = "another installation";
 
-/// Epochs per millisecond.
-const PER_MILLI: u64 = 1_024;
-
 /// The installation that a store belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Installation {
@@ -361,10 +358,10 @@ impl Installation {
     /// # Errors
     /// [`InstallationError::ClockBehind`] if this machine's clock is behind what is known already.
     pub fn restored(self, taken: Timestamp, now: Timestamp) -> Result<Self, InstallationError> {
-        let in_epochs = |at: Timestamp| at.as_millis().saturating_mul(PER_MILLI);
+        let in_epochs = |at: Timestamp| at.as_millis().saturating_mul(Epoch::PER_MILLI);
         let epoch = in_epochs(now);
         if now < taken || epoch <= self.epoch.max(self.term_base) {
-            let known = taken.max(Timestamp::from_millis(self.epoch.max(self.term_base) / PER_MILLI));
+            let known = taken.max(Timestamp::from_millis(self.epoch.max(self.term_base) / Epoch::PER_MILLI));
             return Err(InstallationError::ClockBehind { behind: known.since(now) });
         }
         Ok(Self { epoch, term_base: epoch, moved_to: None, ..self })

@@ -97,8 +97,12 @@ impl RedisAccess {
         self.clients.iter().filter_map(of).collect()
     }
 
-    /// Who may use it as ordered: without the members that were removed since this was given.
+    /// Who may use it as ordered: without the members that were removed since this was given. While its ensemble is held, those that are recorded may
+    /// not be those that follow it.
     pub(super) fn ordered(&self, order: &MemberOrder) -> Self {
+        if is_held(order) {
+            return self.clone();
+        }
         let is_peer = |number: &u64| order.peers.contains(&MemberNumber::new(*number));
         let peers = self.peers.iter().filter(|(number, _)| is_peer(number));
         Self { peers: peers.map(|(number, sha256)| (*number, sha256.clone())).collect(), ..self.clone() }
@@ -171,6 +175,11 @@ impl RedisAccess {
     }
 }
 
+/// Whether nobody has a role by an order, as after a restore of the control plane.
+pub(super) const fn is_held(order: &MemberOrder) -> bool {
+    order.replication.is_none()
+}
+
 /// The name of the user of a member.
 fn user_of(number: u64) -> String {
     format!("{USER_PREFIX}{number}")
@@ -214,6 +223,10 @@ impl AccessFiles {
 
 #[cfg(test)]
 mod tests {
+    use bellwether_core::records::ensemble::{EnsembleService, RedisSettings};
+    use bellwether_core::records::ensemble_snapshots::SnapshotOrder;
+    use bellwether_core::records::member::{MemberStart, MemberTask, ReplicationOrder};
+
     use super::*;
 
     fn access(clients: &[(&str, &str)]) -> RedisAccess {
@@ -257,5 +270,36 @@ mod tests {
         files.write_settings(&given).unwrap();
         let versions = given.versions();
         assert_eq!(versions.get(&"a/b".parse().unwrap()).map(String::as_str), Some("1-a"));
+    }
+
+    /// Those that follow it may be others than those that are recorded.
+    #[test]
+    fn while_its_ensemble_is_held_nobody_is_shut_out() {
+        let order = |replication| MemberOrder {
+            number: MemberNumber::new(1),
+            identity: "cache-1".to_owned(),
+            service: EnsembleService::Redis(RedisSettings {
+                port: 1,
+                min_replicas: 1,
+                tls: false,
+                password_secrets: Vec::new(),
+            }),
+            task: MemberTask::Run(MemberStart::Again),
+            restore: None,
+            adoption: None,
+            change: None,
+            replication,
+            tells_position: false,
+            passwords: PasswordVersions::new(),
+            peers: BTreeSet::new(),
+            snapshots: SnapshotOrder::default(),
+            restart: None,
+            defragmentation: None,
+            osds: None,
+        };
+        let given = access(&[]);
+        assert_eq!(given.ordered(&order(None)), given);
+        let primary = ReplicationOrder::Primary { history: None };
+        assert!(given.ordered(&order(Some(primary))).peers.is_empty(), "it was removed");
     }
 }

@@ -20,6 +20,9 @@ const OFTEN: Duration = Duration::from_secs(3);
 /// The same while none is.
 const SELDOM: Duration = Duration::from_secs(60);
 
+/// The same while one that has data is down: it is told soon when it is up again.
+const DOWN: Duration = Duration::from_secs(15);
+
 /// The start of what is said of a call that exited with EBUSY: the answer is no.
 const BUSY: &str = "exit code 16";
 
@@ -100,8 +103,13 @@ impl Reader {
                 Err(error) => StoreOsdsTold { osds: None, hindered: Some(format!("cannot {error}")) },
             };
             let is_settled = told.osds.is_some() && !question.order.is_changing;
+            let is_down = told.osds.iter().flatten().any(|(_, osd)| osd.is_in && !osd.is_up);
             self.answers.send_replace(told);
-            let pause = if is_settled { SELDOM } else { OFTEN };
+            let pause = match (is_settled, is_down) {
+                (false, _) => OFTEN,
+                (true, true) => DOWN,
+                (true, false) => SELDOM,
+            };
             tokio::select! {
                 changed = questions.changed() => {
                     if changed.is_err() {

@@ -2,6 +2,7 @@
 
 pub mod adoption;
 pub mod certificates;
+pub mod change;
 mod desired;
 mod health;
 pub mod keys;

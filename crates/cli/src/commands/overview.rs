@@ -138,6 +138,7 @@ fn impaired_line(of: &ImpairedEnsemble, paint: Paint) -> String {
         let are = if *unrecorded == 1 { "is" } else { "are" };
         format!("{} {are} not recorded", Plural(*unrecorded, "member"))
     });
+    let unknown = unrecorded.is_some() && *wanted == 0;
     let parts = [
         held.then(|| "held after a restore".to_owned()),
         unrecorded,
@@ -147,7 +148,12 @@ fn impaired_line(of: &ImpairedEnsemble, paint: Paint) -> String {
         counted(*working_osds, *osds, "OSD"),
     ];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
-    format!("ensemble   {ensemble}: {}; bellwether why ensemble/{ensemble}", paint.text(Tone::Bad, &text))
+    // Of one that is not recorded at all, there is nothing else to read.
+    let next = match unknown {
+        true => "bellwether get-failures".to_owned(),
+        false => format!("bellwether why ensemble/{ensemble}"),
+    };
+    format!("ensemble   {ensemble}: {}; {next}", paint.text(Tone::Bad, &text))
 }
 
 /// The nodes that do not accept their orders; `None` if there are none.

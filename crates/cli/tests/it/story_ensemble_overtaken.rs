@@ -122,6 +122,39 @@ async fn the_primary_that_was_made_after_the_backup_stays_though_the_one_before_
     writer.all_is_at(&address, "after a restore of records of before a failover").await;
 }
 
+/// The primary is the one that is recorded, and its replicas are not: it lets them go on following it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_primary_whose_replicas_are_newer_than_the_backup_takes_writes_all_the_time() {
+    let mut place = installed().await;
+    let [port] = free_ports();
+    place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
+    let before = complete(&place, 3).await;
+    let (config, file, store) =
+        (place.path("server.toml"), place.path("all.backup"), place.path("server/store"));
+    place.kill_server();
+    done(&place, &["server", "backup", "--config", &config, &file]);
+    place.start_server().await;
+    let own = primary(&before);
+    let replicas: Vec<_> = before.into_iter().filter(|member| member.number != own.number).collect();
+    all_replaced(&place, &replicas).await;
+    let address = own.peer_url.clone().unwrap().replace("redis://", "");
+    let writer = Writer::start(vec![address.clone()]);
+    writer.goes_on().await;
+
+    place.kill_server();
+    std::fs::remove_dir_all(&store).unwrap();
+    done(&place, &["server", "restore", "--config", &config, &file]);
+    place.start_server().await;
+    let why = || done(&place, &["why", "ensemble/cache"]);
+    wait_for("its replicas are told of", async || why().matches("which is not recorded").count() >= 2).await;
+    for _ in 0..5 {
+        writer.goes_on().await;
+    }
+    let asked = place.run(&["ensemble", "resume", "cache", "--yes"]);
+    assert!(text(&asked.stderr).contains("which is not recorded"), "{}", text(&asked.stderr));
+    writer.all_is_at(&address, "after a restore of records of before the replicas").await;
+}
+
 /// The control plane knows nothing of it: those nodes tell that have it, and nothing takes its place.
 #[tokio::test(flavor = "multi_thread")]
 async fn members_of_an_ensemble_that_is_newer_than_the_backup_are_told_of_and_in_nobodys_way() {
@@ -163,10 +196,8 @@ async fn members_of_an_ensemble_that_is_newer_than_the_backup_are_told_of_and_in
     let events = done(&place, &["events", "--limit", "1000"]);
     assert_eq!(events.matches("ensemble.member_unrecorded").count(), 3, "each is told of once: {events}");
 
-    place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
-    let why = || done(&place, &["why", "ensemble/cache"]);
-    let waits = format!("it has member {own} of an ensemble cache that is not recorded");
-    wait_for("no new one takes its place", async || why().contains(&waits)).await;
+    let refused = place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap_err();
+    assert!(refused.to_string().contains("have members of an ensemble cache that is not recorded"));
     writer.goes_on().await;
     assert_eq!(running(), pids, "those that serve are left alone");
     writer.all_is_at(&address, "after a restore of records from before it").await;
@@ -178,5 +209,40 @@ async fn members_of_an_ensemble_that_is_newer_than_the_backup_are_told_of_and_in
         std::fs::rename(&dir, format!("{dir}.kept")).unwrap();
     }
     wait_for("nothing of it is left", async || !done(&place, &["status"]).contains("not recorded")).await;
+    place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
     complete(&place, 3).await;
+}
+
+/// A node that is newer than the backup joins anew, and tells of the member that it has had all the time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_joins_anew_after_a_restore_tells_of_its_member_and_keeps_it() {
+    let mut place = Setup::new().await;
+    let (config, file, store) =
+        (place.path("server.toml"), place.path("all.backup"), place.path("server/store"));
+    place.kill_server();
+    done(&place, &["server", "backup", "--config", &config, &file]);
+    place.start_server().await;
+    let [port] = free_ports();
+    let sections = "addresses = { lo = [\"127.0.34.9\"] }\n\n[ensembles]\n";
+    place.start_agent("late-1", sections);
+    place.client().set_ensemble("default", "cache", &spec(1, port, false)).await.unwrap();
+    let members = complete(&place, 1).await;
+    let (member, pids) = (&members[0], programs(port, &members[0]));
+
+    place.kill_server();
+    place.kill_agent("late-1");
+    std::fs::remove_dir_all(&store).unwrap();
+    done(&place, &["server", "restore", "--config", &config, &file]);
+    place.start_server().await;
+    let token = done(&place, &["join-token", "create", "--node", "late-1"]);
+    let (token_file, data) = (place.path("late-1/join-token"), place.path("late-1/data"));
+    std::fs::write(&token_file, token).unwrap();
+    let server = place.url();
+    let join = ["agent", "join", "--force", "--name", "late-1", "--server", &server];
+    done(&place, &[&join[..], &["--token-file", &token_file, "--data-dir", &data]].concat());
+    place.resume_agent("late-1");
+    let told = format!("member {} of ensemble cache on node late-1 is not recorded: it runs", member.number);
+    let node = async || text(&place.run(&["node", "get", "late-1"]).stdout);
+    wait_for("it is told of", async || node().await.contains(&told)).await;
+    assert_eq!(programs(port, member), pids, "it was not touched");
 }

@@ -1,6 +1,7 @@
 //! The members of an ensemble whose members vote: what is recorded of them follows what their nodes and the store itself report, then the
 //! next change begins. A change is recorded before anybody acts on it, and each step may be repeated: the store is always asked what is so.
 
+pub mod accepted;
 mod adoption;
 pub mod candidates;
 pub mod failing;

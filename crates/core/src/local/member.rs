@@ -158,6 +158,12 @@ impl MemberSight<'_> {
     #[must_use]
     pub fn plan(&self) -> MemberStep {
         let own = MemberKey::of(self.order);
+        let is_over =
+            |noted: &NotedMember| noted.key.identity == own.identity && noted.key.number > own.number;
+        if self.order.task == MemberTask::Leave && self.noted.is_some_and(is_over) {
+            // A later one has its place, which is not this one's to leave.
+            return self.rest(MemberState::Left, "");
+        }
         if let Some(reason) = self.outdated(&own) {
             return self.rest(MemberState::Refused, &reason);
         }

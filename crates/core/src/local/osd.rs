@@ -86,6 +86,9 @@ pub enum OsdStep {
     Serve,
 }
 
+/// Why one is not made.
+const HELD: &str = "is not made: its ensemble is held after a restore of the control plane";
+
 impl OsdSight<'_> {
     /// The next step.
     #[must_use]
@@ -112,6 +115,7 @@ impl OsdSight<'_> {
             )),
             OsdDevice::Unknown(reason) => self.waits(format!("cannot look at device {serial}: {reason}")),
             OsdDevice::Used(by) => self.lost(&format!("there is {} on it", by.join(" and "))),
+            OsdDevice::Empty if self.order.only_made && !self.noted.was_made => self.waits(HELD.to_string()),
             OsdDevice::Empty => match self.noted.number {
                 _ if self.noted.was_made => self.lost("it is empty"),
                 None => OsdStep::Register,
@@ -129,6 +133,9 @@ impl OsdSight<'_> {
             None => OsdStep::Register,
             Some(number) if number != label.number => {
                 self.lost(&format!("it is OSD {} there, and {number} in the store", label.number))
+            }
+            Some(_) if self.order.only_made && !label.is_whole && !self.noted.was_made => {
+                self.waits(HELD.to_string())
             }
             Some(number) if !label.is_whole && !self.noted.was_made => OsdStep::Make(number),
             Some(_) if !label.is_whole => self.lost("what is on it is not whole"),

@@ -2,7 +2,7 @@
 //! for something to be done with them; and by the operation that deletes the ensemble: then they all leave, and their record goes with the last
 //! of them.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -59,9 +59,12 @@ pub struct EnsembleMembers {
     pub osds: EnsembleOsds,
     /// The epoch of the installation in which it was known last that this is what there is: in a later one it may be of before a restore.
     pub epoch: Epoch,
+    /// What was seen and says that what is recorded is older than its members, while it is held for that: one that was ended since may not show it
+    /// any more.
+    pub contradicted: BTreeSet<String>,
 }
 
-/// So many numbers may have been given since a backup.
+/// So many numbers may have been given within a second after a backup, and one in each second since.
 const UNKNOWN_NUMBERS: u64 = 100;
 
 /// Why a node did not have a member.
@@ -167,22 +170,28 @@ impl EnsembleMembers {
             snapshots: EnsembleSnapshots::default(),
             osds: EnsembleOsds::default(),
             epoch: Epoch::ZERO,
+            contradicted: BTreeSet::new(),
         }
     }
 
-    /// Whether what is recorded is of before a restore, and nobody knows whether it is what there is: then its members are left as they are.
+    /// Whether what is recorded may be older than its members, as after a restore, or is known to be: then its members are left as they are.
     #[must_use]
     pub fn is_held(&self, epoch: Epoch) -> bool {
-        self.epoch < epoch && !self.is_empty()
+        (self.epoch < epoch || !self.contradicted.is_empty()) && !self.is_empty()
     }
 
-    /// What is recorded is what there is, in this epoch. Numbers that were given after the backup are not given again.
-    pub fn resume(&mut self, epoch: Epoch) {
+    /// What is recorded is what there is, in this epoch. Numbers that were given after the backup are not given again, also if another backup was
+    /// restored meanwhile: so many as seconds have passed are left out, and all up to the highest one that is heard of.
+    pub fn resume(&mut self, epoch: Epoch, highest: MemberNumber) {
+        let changes = self.members.values().map(|member| member.since);
+        let changes = changes.chain(self.osds.osds.values().map(|osd| osd.since)).chain([self.epoch.began()]);
+        let since = changes.max().unwrap_or(Timestamp::EPOCH);
+        let unknown = UNKNOWN_NUMBERS.saturating_add(epoch.began().since(since).as_millis() / 1_000);
         self.epoch = epoch;
+        self.contradicted.clear();
         if !self.is_empty() {
-            let after =
-                |number: MemberNumber| MemberNumber::new(number.get().saturating_add(UNKNOWN_NUMBERS));
-            (self.last, self.osds.last) = (after(self.last), after(self.osds.last));
+            let after = |number: MemberNumber| MemberNumber::new(number.get().saturating_add(unknown));
+            (self.last, self.osds.last) = (after(self.last).max(highest), after(self.osds.last));
         }
     }
 

@@ -24,15 +24,9 @@ impl EnsembleMembers {
             matches!(phase, Some(MemberPhase::Voting | MemberPhase::Serving))
         };
         self.orders().filter(move |(_, order)| serves(order.number)).map(|(node, order)| {
-            // A Redis without its data, which those that are recorded may not have any more, is not started as an empty one.
-            let task = match &order.service {
-                EnsembleService::Redis(_) => MemberTask::Run(MemberStart::Again),
-                EnsembleService::Etcd(_) | EnsembleService::Ceph(_) | EnsembleService::Independent(_) => {
-                    order.task.clone()
-                }
-            };
             let held = MemberOrder {
-                task,
+                // One whose data were set aside since, or that is on another machine now, is not started as an empty one.
+                task: MemberTask::Run(MemberStart::Again),
                 change: None,
                 replication: None,
                 snapshots: SnapshotOrder::default(),
@@ -107,9 +101,9 @@ impl EnsembleMembers {
         let mut orders = self.osd_orders();
         for order in orders.values_mut() {
             order.osds.retain(|number, _| {
-                let phase = self.osds.osds.get(number).map(|osd| osd.phase);
-                matches!(phase, Some(OsdPhase::In | OsdPhase::Out))
+                self.osds.osds.get(number).is_some_and(|osd| osd.phase != OsdPhase::Removed)
             });
+            order.osds.values_mut().for_each(|osd| osd.only_made = true);
         }
         orders
     }
@@ -125,11 +119,10 @@ impl EnsembleMembers {
         match (&member.phase, &self.service) {
             (MemberPhase::Preparing | MemberPhase::Adding, _) => MemberTask::Prepare,
             (MemberPhase::Bootstrapping, _) => MemberTask::Run(MemberStart::First),
-            // Each begins as a replica of nobody, whether it has data or not.
-            (
-                MemberPhase::Joining(_) | MemberPhase::Serving,
-                EnsembleService::Redis(_) | EnsembleService::Independent(_),
-            ) => MemberTask::Run(MemberStart::First),
+            // Each begins as a replica of nobody, without data. Once it serves, one that never ran here is not begun in its place.
+            (MemberPhase::Joining(_), EnsembleService::Redis(_) | EnsembleService::Independent(_)) => {
+                MemberTask::Run(MemberStart::First)
+            }
             (MemberPhase::Joining(initial), EnsembleService::Etcd(_) | EnsembleService::Ceph(_)) => {
                 MemberTask::Run(MemberStart::Join(initial.clone()))
             }

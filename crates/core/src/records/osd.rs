@@ -162,6 +162,8 @@ pub struct OsdOrder {
     pub takes: Option<u32>,
     /// The restart that it is to make, by the time at which that was asked for; `None` if none.
     pub restart: Option<Timestamp>,
+    /// Whether it is started only if its device is that of this OSD already.
+    pub only_made: bool,
 }
 
 /// What is to become of an OSD on its node.
@@ -244,6 +246,7 @@ impl EnsembleOsds {
                 task,
                 takes: osd.takes,
                 restart: requests.osd_restart_of(*number),
+                only_made: false,
             };
             of.osds.insert(*number, order);
         }

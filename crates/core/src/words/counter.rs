@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::words::time::Timestamp;
+
 macro_rules! counters {
     ($($(#[$doc:meta])* $type:ident;)*) => {$(
         $(#[$doc])*
@@ -95,4 +97,15 @@ counters! {
     FenceNumber;
     /// Number of a target's assignment, from 1; reports that answer an older one are ignored.
     AssignmentNumber;
+}
+
+impl Epoch {
+    /// Epochs in a millisecond since 1970: the numbers of one stay below the next while they grow by less than a million a second.
+    pub const PER_MILLI: u64 = 1_024;
+
+    /// When it began; 1970 before the first restore.
+    #[must_use]
+    pub const fn began(self) -> Timestamp {
+        Timestamp::from_millis(self.0 / Self::PER_MILLI)
+    }
 }

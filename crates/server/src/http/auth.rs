@@ -23,7 +23,7 @@ use super::credential::{credential, token, too_many};
 use super::currency;
 use super::input::PathParams;
 use super::listen::Peer;
-use super::node_certificate::{has_expired, is_of_retired, is_of_trusted, node};
+use super::node_certificate::{has_expired, is_of_retired, is_of_trusted, is_shown, node};
 use super::problem::{FORBIDDEN_HINT, Failure};
 use super::readable::Readable;
 use super::route_object::object;
@@ -301,6 +301,10 @@ fn refuse(app: &AppState, request: &Request, denied: Denied) -> Response {
     let hint = match &denied {
         Denied::Unknown if request.headers().contains_key(header::AUTHORIZATION) => {
             "the token is unknown here, expired or deleted: check BELLWETHER_TOKEN, --token-file or the context"
+        }
+        Denied::Unknown if is_shown(request) => {
+            "the node of this certificate is not known here, as after a restore of a backup from before it joined: join it again: bellwether \
+             agent join --force"
         }
         Denied::Unknown => "set BELLWETHER_TOKEN, or run `bellwether context use`",
         Denied::Forbidden { .. } => FORBIDDEN_HINT,

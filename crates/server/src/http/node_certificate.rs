@@ -18,6 +18,11 @@ pub(super) fn node(world: &World, request: &Request) -> Option<(CertificateIdent
     node.has_key(&bearer.key_fingerprint).then_some((bearer, node))
 }
 
+/// Whether the certificate of a node was shown, known here or not.
+pub(super) fn is_shown(request: &Request) -> bool {
+    request.extensions().get::<Peer>().is_some_and(|peer| peer.bearer.is_some())
+}
+
 /// Whether a present certificate of a node was shown that has expired since its connection was made, or the session that was resumed.
 pub(super) fn has_expired(app: &AppState, request: &Request) -> bool {
     let shown =

@@ -1,12 +1,11 @@
 //! Ensembles: creating, changing, scaling and deleting them, and what a change would do. What becomes of their members is decided by core.
 
 mod adoption;
+mod creation;
 mod describe;
 pub mod failover;
 pub(crate) mod restore;
 mod warnings;
-
-use std::collections::BTreeSet;
 
 use bellwether_api::shape::{ShapeError, reason};
 use bellwether_api::v1::ensemble::status::EnsembleStatus;
@@ -14,7 +13,7 @@ use bellwether_api::v1::ensemble::{
     DesiredEnsemble, Ensemble as Shape, EnsembleSpec, PlanEnsemble, ScaleEnsemble,
 };
 use bellwether_core::records::annotation::Annotation;
-use bellwether_core::records::ensemble::{Ensemble, EnsembleService, EnsembleSize, MAX_ENSEMBLES};
+use bellwether_core::records::ensemble::{Ensemble, EnsembleService, EnsembleSize};
 use bellwether_core::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, RemovalReason};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::osd::OsdPhase;
@@ -28,6 +27,7 @@ use bellwether_core::world::fleet::Fleet;
 
 use self::adoption::{may_adopt, may_delete};
 use self::describe::describe;
+pub(crate) use self::describe::on_nodes;
 pub(crate) use self::warnings::warning;
 use super::at_revision::at_revision;
 use super::{OpError, cause, ensemble_passwords, event};
@@ -265,7 +265,7 @@ fn written(
     match before {
         None => {
             restore::has_node(fleet, &after)?;
-            creatable(fleet, name)?;
+            creation::is_possible(fleet, &after)?;
         }
         Some(before) => {
             restore::keeps_source(fleet, before, &after)?;
@@ -273,46 +273,6 @@ fn written(
         }
     }
     Ok(after)
-}
-
-/// Refuses a new ensemble while members of a former one of its name are left: they have their ports and directories.
-fn creatable(fleet: &Fleet, name: &EnsembleName) -> Result<(), OpError> {
-    if fleet.ensembles.size() >= MAX_ENSEMBLES {
-        let reason = format!("create ensemble {name}: the namespace has {MAX_ENSEMBLES}, which is the most");
-        let hint = Some("delete those that nobody needs: bellwether ensemble list".to_owned());
-        return Err(OpError::Refused { reason, hint });
-    }
-    let former = fleet.ensemble_members.get(name).map(|kept| &*kept.value);
-    match former.filter(|former| !former.is_empty()) {
-        None => Ok(()),
-        Some(former) => Err(OpError::Refused {
-            reason: format!(
-                "create ensemble {name}: its former members are still leaving: {}",
-                on_nodes(former)
-            ),
-            hint: Some(format!(
-                "wait until they have left: bellwether why ensemble/{name}; of a node that is gone for good, they have once it is \
-                 decommissioned: bellwether node decommission NODE; or choose another name"
-            )),
-        }),
-    }
-}
-
-/// How many members there are, and on which nodes.
-pub(crate) fn on_nodes(members: &EnsembleMembers) -> String {
-    let nodes: Vec<&str> = members.members.values().map(|member| member.node.as_str()).collect();
-    let osds: BTreeSet<&str> = members.osds.osds.values().map(|osd| osd.node.as_str()).collect();
-    let noun = |count: usize| if count == 1 { "node" } else { "nodes" };
-    let of_osds = || {
-        let names: Vec<&str> = osds.iter().copied().collect();
-        format!("OSDs on {} {}", noun(names.len()), names.join(", "))
-    };
-    let of_members = format!("{} on {} {}", nodes.len(), noun(nodes.len()), nodes.join(", "));
-    match (nodes.is_empty(), osds.is_empty()) {
-        (true, false) => of_osds(),
-        (false, false) => format!("{of_members}, and {}", of_osds()),
-        (_, true) => of_members,
-    }
 }
 
 /// Refuses other settings for an ensemble that has members: these run with them, and the others know them by these.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bellwether_api::shape::reason;
 use bellwether_api::v1::ensemble::requests::{ReplaceMember, ResumeEnsemble, RollMembers};
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
+use bellwether_core::decide::ensembles::accepted;
 use bellwether_core::decide::ensembles::requests::{replace_refusal, rolling_refusal, snapshot_refusal};
 use bellwether_core::decide::ensembles::restored::{self, Evidence};
 use bellwether_core::records::annotation::Annotation;
@@ -155,9 +156,10 @@ pub async fn resume(
     let reason = reason(&request.reason)?;
     let key = Key::EnsembleMembers(name.clone()).into();
     transactor
-        .compare(namespace, actor, &key, |_, fleet, _| {
+        .compare(namespace, actor, &key, |_, fleet, now| {
             let (ensemble, before) = any(fleet, name)?;
-            if !before.is_held(fleet.epoch) {
+            let is_as_recorded = !before.is_held(fleet.epoch) && accepted::found(fleet, before).is_empty();
+            if is_as_recorded {
                 return Ok((None, ensemble.clone()));
             }
             if let Evidence::Other(what) = restored::evidence(fleet, before)
@@ -170,7 +172,7 @@ pub async fn resume(
                 });
             }
             let mut members = before.clone();
-            members.resume(fleet.epoch);
+            accepted::accept(fleet, &mut members, now);
             let said = event("ensemble.resumed", format!("ensemble/{name}"), cause(&reason));
             let changeset = Changeset { writes: vec![Write::put(Record::EnsembleMembers(members))], events: vec![said] };
             Ok((Some(changeset.guarded_by(None::<Key>)), ensemble.clone()))

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::{MemberTask, RETRY};
 use crate::ensemble::redis::Redis;
-use crate::ensemble::redis_access::{AccessFiles, ClientPassword, RedisAccess};
+use crate::ensemble::redis_access::{AccessFiles, ClientPassword, RedisAccess, is_held};
 
 /// What a member lacks without the latest passwords.
 const LACK: &str = "does not have the passwords of its clients that it is to have";
@@ -92,6 +92,7 @@ impl MemberTask {
     }
 
     async fn request_access(&mut self, order: &MemberOrder) -> Result<(), String> {
+        let key = MemberKey::of(order);
         let versions: BTreeMap<String, String> =
             order.passwords.iter().map(|(name, version)| (name.to_string(), version.clone())).collect();
         let request = MemberPasswordsRequest {
@@ -109,16 +110,20 @@ impl MemberTask {
             let sha256 = sha256.ok_or_else(|| format!("use the answer: it lacks secret {name}"))?;
             Ok::<_, String>((name, ClientPassword { version, sha256 }))
         });
+        let mut peers = given.peers;
+        if let Some(known) = self.access.of(&key).filter(|_| is_held(order)) {
+            peers.extend(known.peers.clone());
+        }
         let access = RedisAccess {
             number: order.number.get(),
             own: given.own,
-            peers: given.peers,
+            peers,
             clients: clients.collect::<Result<_, _>>()?,
         };
         let (files, kept) = (AccessFiles::within(&self.directory.path), access.clone());
         // On disk before its program has it: a start between the two has the later one.
         self.on_disk("keep its passwords", move || files.keep(&kept)).await?;
-        self.access.known = Some((MemberKey::of(order), access));
+        self.access.known = Some((key, access));
         Ok(())
     }
 }

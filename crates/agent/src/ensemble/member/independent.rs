@@ -209,7 +209,7 @@ impl MemberTask {
     }
 
     /// What systemd, or executables of this node, were told to start; `None` if nothing.
-    async fn delegated(&self) -> Result<Option<DelegateOrder>, String> {
+    pub(super) async fn delegated(&self) -> Result<Option<DelegateOrder>, String> {
         let directory = self.directory.path.clone();
         self.on_disk("read what was started", move || DelegateOrder::read(&directory)).await
     }

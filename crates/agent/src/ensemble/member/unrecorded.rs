@@ -7,6 +7,7 @@ use bellwether_core::records::member::MemberState;
 use bellwether_core::records::unrecorded::UnrecordedMember;
 
 use super::MemberTask;
+use crate::ensemble::program::MemberProgram;
 
 /// Time between two looks at whether anything of it is still here.
 const LOOK: Duration = Duration::from_secs(10);
@@ -52,6 +53,11 @@ impl MemberTask {
     /// What is here of it: its program, or its directory, in which its data are.
     async fn unrecorded(&mut self) -> Option<UnrecordedMember> {
         let key = self.entry.as_ref().map(|entry| entry.noted.key.clone())?;
+        if let MemberProgram::Delegated { .. } = self.program
+            && self.delegated().await.is_ok_and(|kept| kept.is_none())
+        {
+            self.program = MemberProgram::Stopped;
+        }
         let runs = matches!(self.program.state(), MemberProcess::Running(_));
         let path = self.directory.path.clone();
         let is_here = match self.on_disk("look for its directory", move || path.try_exists()).await {

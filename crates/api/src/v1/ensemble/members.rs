@@ -1,6 +1,6 @@
 //! Members of ensembles: answers and stored records.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_core::decide::ensembles::failing::is_impaired;
 use bellwether_core::decide::ensembles::health;
@@ -11,7 +11,7 @@ use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::adoption::StoredAdoption;
-use super::orders::MembershipChange;
+use super::change::StoredChange;
 use super::osds::StoredOsds;
 use super::passwords::{self, PasswordState};
 pub use super::removal::RemovalReason;
@@ -159,6 +159,9 @@ pub struct StoredEnsembleMembers {
     /// The epoch of the installation in which it was known last that this is what there is.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub epoch: u64,
+    /// What was seen since a restore and contradicts what is recorded.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub contradicted: BTreeSet<String>,
 }
 
 /// A node that refused a member, as it is stored.
@@ -170,15 +173,6 @@ pub struct StoredRefusal {
     pub reason: String,
     /// Until when it gets no other member, in milliseconds since the Unix epoch, by the server's clock.
     pub until_ms: u64,
-}
-
-/// A change in the store and the member that makes it, as they are stored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StoredChange {
-    /// Number of the member that makes it.
-    pub by: u64,
-    /// The change.
-    pub change: MembershipChange,
 }
 
 /// A member, as it is stored.
@@ -355,6 +349,7 @@ impl From<&core::EnsembleMembers> for StoredEnsembleMembers {
             snapshots: (&from.snapshots).into(),
             osds: StoredOsds::of(&from.osds),
             epoch: from.epoch.get(),
+            contradicted: from.contradicted.clone(),
         }
     }
 }
@@ -380,15 +375,10 @@ impl TryFrom<StoredEnsembleMembers> for core::EnsembleMembers {
             members: try_map_from(members)?,
             former_ids: from.former_ids,
             refused: try_map_from(refused)?,
-            change: from
-                .change
-                .map(|stored| {
-                    let change = stored.change.try_into()?;
-                    Ok::<_, ShapeError>(core::OrderedChange { by: MemberNumber::new(stored.by), change })
-                })
-                .transpose()?,
+            change: from.change.map(TryInto::try_into).transpose()?,
             osds: from.osds.map(StoredOsds::read).transpose()?.unwrap_or_default(),
             epoch: Epoch::new(from.epoch),
+            contradicted: from.contradicted,
             lead: from.lead.map(Into::into).unwrap_or_default(),
             passwords: passwords::read(from.passwords)?,
             requests: from.requests.try_into()?,

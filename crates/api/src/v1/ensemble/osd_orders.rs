@@ -61,6 +61,9 @@ pub struct OsdOrder {
     /// The restart that it is to make, by the time at which that was asked for, in milliseconds since the Unix epoch; absent if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_ms: Option<u64>,
+    /// Whether it is started only if its device is that of this OSD already: nothing is made while its ensemble is held after a restore.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_made: bool,
 }
 
 /// What a monitor does about OSDs.
@@ -100,6 +103,7 @@ impl From<&core::OsdsOrder> for OsdsOrder {
                 task: osd.task.into(),
                 takes: osd.takes,
                 restart_ms: osd.restart.map(Timestamp::as_millis),
+                only_made: osd.only_made,
             };
             (number.get(), order)
         };
@@ -117,7 +121,8 @@ impl TryFrom<OsdsOrder> for core::OsdsOrder {
         let order = |(number, osd): (u64, OsdOrder)| {
             let serial = read(&format!("osds.{number}.device"), &osd.device)?;
             let (task, restart) = (osd.task.into(), osd.restart_ms.map(Timestamp::from_millis));
-            let order = core::OsdOrder { serial, uuid: osd.uuid, task, takes: osd.takes, restart };
+            let only_made = osd.only_made;
+            let order = core::OsdOrder { serial, uuid: osd.uuid, task, takes: osd.takes, restart, only_made };
             Ok((MemberNumber::new(number), order))
         };
         let osds = try_map_from(from.osds.into_iter().map(order))?;

@@ -19,8 +19,10 @@ pub(super) async fn resume(
         true => "; what only other members have may be lost",
         false => "",
     };
+    let waiting = client.ensemble(namespace, name).await?.status.and_then(|status| status.waiting);
+    let waiting = waiting.map(|waiting| format!("ensemble {name}: {waiting}\n")).unwrap_or_default();
     let question = format!(
-        "ensemble {name}: its members become what is recorded of them, as `bellwether ensemble get {name}` shows it{lost}\nresume ensemble {name}?"
+        "{waiting}ensemble {name}: its members become what is recorded of them, as `bellwether ensemble get {name}` shows it{lost}\nresume ensemble {name}?"
     );
     confirm(&question, consent)?;
     client.resume_ensemble(namespace, name, request).await?;

@@ -80,10 +80,12 @@ pub fn lines(members: &EnsembleMembers, now: Timestamp) -> Vec<String> {
             )
         });
         let asked = asked.unwrap_or_default();
-        format!(
-            "{} is run by something else: it {votes}, and {answers} for {since}{asked}",
-            named(id, member)
-        )
+        let own = member.name.strip_prefix(members.ensemble.as_str()).and_then(|rest| rest.strip_prefix('-'));
+        let what = match own.is_some_and(|number| number.parse::<u64>().is_ok()) {
+            true => "has a name of this ensemble, and is not recorded, as after a restore of an older backup",
+            false => "is run by something else",
+        };
+        format!("{} {what}: it {votes}, and {answers} for {since}{asked}", named(id, member))
     };
     adoption.foreign.iter().map(line).collect()
 }

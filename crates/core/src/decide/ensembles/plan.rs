@@ -123,10 +123,8 @@ fn left_alone(
     if let Some(stop) = stop {
         return Some(format!("{}: no member is changed", stop.line()));
     }
-    if members.is_held(fleet.epoch) {
-        return Some(restored::line(members, &restored::evidence(fleet, members)));
-    }
-    overtaken::overtaken(fleet, members).map(|later| overtaken::line(later, members))
+    let is_left = members.is_held(fleet.epoch) || overtaken::overtaken(fleet, members).is_some();
+    is_left.then(|| restored::line(members, &restored::evidence(fleet, members)))
 }
 
 /// The nodes that match and may not have a new member, each with the reason.

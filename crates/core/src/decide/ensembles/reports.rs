@@ -17,11 +17,8 @@ use crate::words::name::EnsembleName;
 use crate::words::time::Timestamp;
 use crate::world::fleet::Fleet;
 
-/// What is said of a member that its agent does not report any more.
-const NOT_REPORTED: &str = "its agent does not report it any more";
-
-/// The same of an OSD, after "it ".
-const NOT_REPORTED_OSD: &str = "is not reported by its agent any more";
+/// What is said of a member or an OSD that its agent does not report any more, after "member 1 " and "it ".
+const NOT_REPORTED: &str = "is not reported by its agent any more";
 
 /// The changes to write for a report of a node's members; `None` if it says nothing new. The caller refuses what was overtaken.
 #[must_use]
@@ -57,14 +54,14 @@ pub fn absorb(
         if new.unrecorded.get(name).is_some_and(has_it) {
             continue;
         }
-        new.members.entry(name.clone()).or_insert_with(|| untold(member, now));
+        new.members.entry(name.clone()).or_insert_with(|| untold(name, member, now));
     }
     // The same of its OSDs: those that were there are not gone because it does not tell of them.
     let silent = last.into_iter().flat_map(|last| &last.osds);
     for (name, osds) in silent {
         for (number, osd) in osds.iter().filter(|(_, osd)| osd.state != MemberState::Left) {
             let since = if osd.state == MemberState::Failed { osd.since } else { now };
-            let (state, reason) = (MemberState::Failed, NOT_REPORTED_OSD.into());
+            let (state, reason) = (MemberState::Failed, NOT_REPORTED.into());
             let untold = OsdReport { state, reason, since, ..osd.clone() };
             new.osds.entry(name.clone()).or_default().entry(*number).or_insert(untold);
         }
@@ -91,10 +88,10 @@ pub fn absorb(
 }
 
 /// What is known of a member that its agent does not report any more.
-fn untold(member: &KnownMember, now: Timestamp) -> KnownMember {
+fn untold(ensemble: &EnsembleName, member: &KnownMember, now: Timestamp) -> KnownMember {
     let report = MemberReport {
         state: MemberState::Failed,
-        reason: NOT_REPORTED.into(),
+        reason: format!("ensemble {ensemble}: member {} {NOT_REPORTED}", member.report.number),
         membership: None,
         outside: None,
         ..member.report.clone()

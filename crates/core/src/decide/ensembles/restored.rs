@@ -1,12 +1,13 @@
 //! An ensemble after a restore of the control plane: what is recorded of its members may be older than they are. Nothing is decided before it is known
 //! that it is not, by the members' own word or by that of a person.
 
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::health::working;
-use super::strangers::{listed, named};
+use super::strangers::{listed, named, own_number};
 use crate::records::ensemble::EnsembleService;
 use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase};
 use crate::records::event::EventDraft;
@@ -27,9 +28,32 @@ pub enum Evidence {
     Other(Vec<String>),
 }
 
-/// Whether the members of an ensemble are those that are recorded, as far as they are heard of.
+/// Most contradictions that are kept: one is enough, and no more than some are read.
+pub const MAX_CONTRADICTIONS: usize = 32;
+
+/// Whether the members of an ensemble are those that are recorded, as far as they are heard of, or were since the restore.
 #[must_use]
 pub fn evidence(fleet: &Fleet, members: &EnsembleMembers) -> Evidence {
+    match present(fleet, members) {
+        Evidence::Unknown(unknown) if !members.contradicted.is_empty() => {
+            let seen = members.contradicted.iter().map(|what| format!("it was seen since that {what}"));
+            Evidence::Other(seen.chain(unknown).collect())
+        }
+        evidence @ (Evidence::Same | Evidence::Other(_) | Evidence::Unknown(_)) => evidence,
+    }
+}
+
+/// What contradicts the records now.
+#[must_use]
+pub fn contradictions(fleet: &Fleet, members: &EnsembleMembers) -> BTreeSet<String> {
+    match present(fleet, members) {
+        Evidence::Other(what) => what.into_iter().collect(),
+        Evidence::Same | Evidence::Unknown(_) => BTreeSet::new(),
+    }
+}
+
+/// What is known now.
+fn present(fleet: &Fleet, members: &EnsembleMembers) -> Evidence {
     let (mut other, mut unknown) = (Vec::new(), Vec::new());
     for (number, member) in &members.members {
         let node = &member.node;
@@ -78,10 +102,7 @@ pub fn evidence(fleet: &Fleet, members: &EnsembleMembers) -> Evidence {
 /// Whether a member of the store that is not recorded may be one of the ensemble: others may have joined one that was adopted, under other names.
 fn is_of(members: &EnsembleMembers, id: &str, entry: &StoreMember) -> bool {
     let Some(adoption) = &members.adoption else { return true };
-    let number =
-        |name: &str| name.strip_prefix(members.ensemble.as_str())?.strip_prefix('-')?.parse::<u64>().ok();
-    let has_own_name = entry.name.as_deref().and_then(number).is_some();
-    has_own_name && !adoption.foreign.contains_key(id)
+    own_number(members, id, entry).is_some() && !adoption.foreign.contains_key(id)
 }
 
 /// The members of it that nodes have had since the restore, and that are not recorded.
@@ -92,18 +113,18 @@ fn unrecorded<'a>(fleet: &'a Fleet, members: &'a EnsembleMembers) -> impl Iterat
 }
 
 /// What the node of a member has said of its members since the restore.
-fn fresh<'a>(fleet: &'a Fleet, member: &Member) -> Option<&'a NodeMembers> {
+pub(super) fn fresh<'a>(fleet: &'a Fleet, member: &Member) -> Option<&'a NodeMembers> {
     told(fleet, &member.node)
 }
 
 /// What a node has said of its members since the restore.
-fn told<'a>(fleet: &'a Fleet, node: &NodeName) -> Option<&'a NodeMembers> {
+pub(super) fn told<'a>(fleet: &'a Fleet, node: &NodeName) -> Option<&'a NodeMembers> {
     let kept = fleet.node_members.get(node)?;
     (kept.value.epoch == fleet.epoch).then_some(&*kept.value)
 }
 
 /// What a member that works has said since the restore.
-fn said<'a>(
+pub(super) fn said<'a>(
     fleet: &'a Fleet,
     members: &EnsembleMembers,
     (number, member): (MemberNumber, &Member),
@@ -129,10 +150,17 @@ fn roles(fleet: &Fleet, members: &EnsembleMembers) -> Vec<(bool, String)> {
         let role = match (number == primary, said.is_primary, &said.follows) {
             (true, true, _) => "is the primary of another history of writes".to_string(),
             (_, false, None) => "follows nobody, as after a start".to_string(),
-            (true, false, Some(_)) => "is a replica, and not the primary, as is recorded".to_string(),
+            (true, false, Some(of)) => {
+                format!("is a replica of {}, and not the primary, as is recorded", url_of(members, of))
+            }
             (false, true, _) => "is a primary, and not a replica, as is recorded".to_string(),
             (false, false, Some(of)) if *of == at.peer_url => "gets no data of the primary".to_string(),
-            (false, false, Some(_)) => format!("does not follow member {primary}, as is recorded"),
+            (false, false, Some(of)) => {
+                format!(
+                    "is a replica of {}, and not of member {primary}, as is recorded",
+                    url_of(members, of)
+                )
+            }
         };
         let is_known = said.is_primary || said.follows.is_some();
         (!is_recorded).then(|| (is_known, format!("member {number} {role}")))
@@ -141,11 +169,17 @@ fn roles(fleet: &Fleet, members: &EnsembleMembers) -> Vec<(bool, String)> {
     all.filter_map(|(number, member)| differs(*number, said(fleet, members, (*number, member))?)).collect()
 }
 
+/// Whose URL that is, as far as members are recorded.
+fn url_of(members: &EnsembleMembers, url: &str) -> String {
+    let found = members.members.iter().find(|(_, member)| member.peer_url == url);
+    found.map_or_else(|| url.to_string(), |(number, _)| format!("member {number}"))
+}
+
 /// Why nothing is decided, in one line.
 #[must_use]
 pub fn line(members: &EnsembleMembers, evidence: &Evidence) -> String {
     let name = &members.ensemble;
-    let held = "the control plane was restored, and what is recorded of its members may be older than they are: none is added, removed, ordered \
+    let held = "what is recorded of its members may be older than they are, as after a restore of the control plane: none is added, removed, ordered \
                 another role or started without its data";
     match evidence {
         Evidence::Same => format!("{held}; they are as is recorded, and it goes on at once"),

@@ -2,7 +2,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::health::working;
@@ -10,6 +10,7 @@ use crate::records::ensemble::EnsembleMode;
 use crate::records::ensemble_members::EnsembleMembers;
 use crate::records::member::Membership;
 use crate::records::probes::StoreMember;
+use crate::words::counter::MemberNumber;
 use crate::world::fleet::Fleet;
 
 /// The members that the store has and nobody ordered, by the ids that it gave them, as those of the ensemble that work list them. Those of a store
@@ -22,6 +23,15 @@ pub fn strangers<'a>(fleet: &'a Fleet, members: &'a EnsembleMembers) -> BTreeMap
     let lists =
         members.members.keys().filter_map(|number| working(fleet, members, *number)?.membership.as_ref());
     listed(members, lists)
+}
+
+/// The number of a member of the ensemble that has its name in the store, or of which that is the id; `None` if neither is one of its names.
+pub(super) fn own_number(members: &EnsembleMembers, id: &str, entry: &StoreMember) -> Option<MemberNumber> {
+    let number = |name: &str| {
+        let number = name.strip_prefix(members.ensemble.as_str())?.strip_prefix('-')?;
+        number.parse().ok().map(MemberNumber::new)
+    };
+    entry.name.as_deref().and_then(number).or_else(|| number(id))
 }
 
 /// Those of them in these lists.
@@ -39,21 +49,28 @@ pub(super) fn listed<'a>(
     listed.map(|(id, entry)| (id.as_str(), entry)).collect()
 }
 
+/// What the store has.
+const FOREIGN: &str = "the store has a member that is not of the ensemble, and that somebody else added";
+
 /// Each of them with what to do about it, line by line.
 #[must_use]
 pub fn lines(fleet: &Fleet, members: &EnsembleMembers, mode: EnsembleMode) -> Vec<String> {
     let remove = if members.service.is_etcd() { "etcdctl member remove" } else { "ceph mon remove" };
     let line = |(id, entry): (&str, &StoreMember)| {
-        let next = match mode {
-            EnsembleMode::Managed => format!("no member is added while it has; remove it: {remove} {id}"),
-            EnsembleMode::Unmanaged => {
-                "the ensemble is not deleted while it has, and its own members work".to_string()
+        let named = named(id, entry);
+        match (own_number(members, id, entry), mode) {
+            (Some(_), _) => format!(
+                "the store has a member that has a name of the ensemble, and that is not recorded, as after a restore of an older backup: {named}; \
+                 if its node has it: bellwether ensemble resume {} --accept-data-loss",
+                members.ensemble
+            ),
+            (None, EnsembleMode::Managed) => {
+                format!("{FOREIGN}: {named}; no member is added while it has; remove it: {remove} {id}")
             }
-        };
-        format!(
-            "the store has a member that is not of the ensemble, and that somebody else added: {}; {next}",
-            named(id, entry)
-        )
+            (None, EnsembleMode::Unmanaged) => format!(
+                "{FOREIGN}: {named}; the ensemble is not deleted while it has, and its own members work"
+            ),
+        }
     };
     strangers(fleet, members).into_iter().map(|(id, entry)| line((id, entry))).collect()
 }

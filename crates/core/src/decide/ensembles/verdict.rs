@@ -3,6 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec;
 
+use super::accepted::highest;
 use super::candidates::candidates;
 use super::osds;
 use super::osds::OsdsSight;
@@ -64,15 +65,16 @@ fn managed(
         return Verdict::default();
     }
     let mut resumed = None;
-    if members.epoch < fleet.epoch && (!members.is_held(fleet.epoch) || is_as_recorded(fleet, &members)) {
-        resumed = members
-            .is_held(fleet.epoch)
-            .then(|| restored::resumed(&members, "its members are as is recorded".into()));
-        members.resume(fleet.epoch);
+    let is_held = members.is_held(fleet.epoch);
+    if is_held && is_as_recorded(fleet, &members) {
+        resumed = Some(restored::resumed(&members, "its members are as is recorded".into()));
+    } else if is_held || overtaken(fleet, &members).is_some() {
+        return held(fleet, &members);
+    }
+    if is_held || members.epoch < fleet.epoch {
+        members.resume(fleet.epoch, highest(fleet, &members));
     }
     let nodes = nodes(fleet, &members);
-    let is_held = members.is_held(fleet.epoch);
-    let is_stopped = is_stopped || is_held || overtaken(fleet, &members).is_some();
     let sight = EnsembleSight {
         ensemble,
         members: &members,
@@ -97,6 +99,22 @@ fn managed(
     }
     let writes = vec![Write::put(Record::EnsembleMembers(decision.members))];
     Verdict { changesets: vec![Changeset { writes, events: decision.events }], wake: decision.wake }
+}
+
+/// While an ensemble is held, what contradicts its records is kept, and nothing else is done.
+fn held(fleet: &Fleet, members: &EnsembleMembers) -> Verdict {
+    let seen = restored::contradictions(fleet, members);
+    if seen.is_subset(&members.contradicted) {
+        return Verdict::default();
+    }
+    let contradicted =
+        members.contradicted.union(&seen).take(restored::MAX_CONTRADICTIONS).cloned().collect();
+    if contradicted == members.contradicted {
+        return Verdict::default();
+    }
+    let kept = EnsembleMembers { contradicted, ..members.clone() };
+    let writes = vec![Write::put(Record::EnsembleMembers(kept))];
+    Verdict { changesets: vec![Changeset { writes, events: vec![] }], wake: None }
 }
 
 fn is_as_recorded(fleet: &Fleet, members: &EnsembleMembers) -> bool {
@@ -134,7 +152,8 @@ fn deleted(fleet: &Fleet, recorded: &EnsembleMembers) -> Verdict {
     let mut members = recorded.clone();
     if members.is_held(fleet.epoch) {
         // Whoever deleted it meant whatever it has.
-        members.resume(fleet.epoch);
+        let highest = highest(fleet, &members);
+        members.resume(fleet.epoch, highest);
     }
     members.members.retain(|number, member| !is_left(number, member));
     let has_left = osds::known::known(fleet, recorded);

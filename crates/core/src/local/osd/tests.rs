@@ -9,7 +9,14 @@ use crate::local::member::MemberKey;
 use crate::words::counter::MemberNumber;
 
 fn order(task: OsdTask) -> OsdOrder {
-    OsdOrder { serial: "S1".parse().unwrap(), uuid: "u".into(), task, takes: None, restart: None }
+    OsdOrder {
+        serial: "S1".parse().unwrap(),
+        uuid: "u".into(),
+        task,
+        takes: None,
+        restart: None,
+        only_made: false,
+    }
 }
 
 fn own(number: u32) -> OsdLabel {

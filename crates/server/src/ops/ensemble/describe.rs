@@ -1,6 +1,9 @@
-//! What an ensemble is to be, in one line.
+//! What an ensemble is to be, and what it has, in one line each.
+
+use std::collections::BTreeSet;
 
 use bellwether_core::records::ensemble::{Ensemble, EnsembleMode, EnsembleService, EnsembleSize};
+use bellwether_core::records::ensemble_members::EnsembleMembers;
 use bellwether_core::words::name::SecretName;
 use bellwether_core::words::plural::plural;
 
@@ -53,4 +56,21 @@ pub(super) fn describe(ensemble: &Ensemble) -> String {
         "{}{name}{ports}{details}, size {size}, filter {filter}{spread}, replaced after {failover_after}, joins within {join_within}{snapshots}{restored}{mode}",
         service.as_str()
     )
+}
+
+/// How many members there are, and on which nodes.
+pub(crate) fn on_nodes(members: &EnsembleMembers) -> String {
+    let nodes: Vec<&str> = members.members.values().map(|member| member.node.as_str()).collect();
+    let osds: BTreeSet<&str> = members.osds.osds.values().map(|osd| osd.node.as_str()).collect();
+    let noun = |count: usize| if count == 1 { "node" } else { "nodes" };
+    let of_osds = || {
+        let names: Vec<&str> = osds.iter().copied().collect();
+        format!("OSDs on {} {}", noun(names.len()), names.join(", "))
+    };
+    let of_members = format!("{} on {} {}", nodes.len(), noun(nodes.len()), nodes.join(", "));
+    match (nodes.is_empty(), osds.is_empty()) {
+        (true, false) => of_osds(),
+        (false, false) => format!("{of_members}, and {}", of_osds()),
+        (_, true) => of_members,
+    }
 }

@@ -1,6 +1,10 @@
 //! An ensemble whose nodes have had later members than those that are recorded.
 
+use std::collections::BTreeSet;
+
+use super::restored::members_of;
 use super::*;
+use crate::decide::ensembles::accepted::accept;
 use crate::decide::ensembles::verdict;
 use crate::rollout::environment::Watch;
 
@@ -18,7 +22,7 @@ fn what_is_older_than_its_members_is_left_as_it_is() {
     site.tell(&members, 2, refused.clone());
     let waiting = site.plan(&ensemble).waiting.unwrap();
     assert!(
-        waiting.contains("node db-2 has had member 7, and the last one that is recorded is 3"),
+        waiting.contains("node db-2 has had member 7, which is not recorded: restore a newer backup"),
         "{waiting}"
     );
     // Long after all have fallen silent, nothing is changed.
@@ -28,7 +32,23 @@ fn what_is_older_than_its_members_is_left_as_it_is() {
     let later = Timestamp::from_millis(NOW.as_millis() + 86_400_000);
     let fleet = site.world.fleets.get(&site.namespace).unwrap();
     let verdict = verdict::decide(fleet, &ensemble.name, None, (Watch::default(), later));
-    assert_eq!(verdict.changesets, []);
+    let write = verdict.changesets.first().unwrap().writes.first().unwrap();
+    let kept = members_of(write).clone();
+    let seen = BTreeSet::from(["node db-2 has had member 7, which is not recorded".to_string()]);
+    assert_eq!(kept, EnsembleMembers { contradicted: seen, ..members.clone() }, "nothing else is changed");
+    assert!(kept.is_held(Epoch::ZERO));
+    site.put(Record::EnsembleMembers(kept.clone()));
+    let fleet = site.world.fleets.get(&site.namespace).unwrap();
+    let verdict = verdict::decide(fleet, &ensemble.name, None, (Watch::default(), later));
+    assert_eq!(verdict.changesets, [], "it is written once");
+    // Also once nobody says so any more.
+    site.tell(&members, 2, report(&members, MemberNumber::new(2), MemberState::Failed));
+    let waiting = site.plan(&ensemble).waiting.unwrap();
+    assert!(waiting.contains("it was seen since that node db-2 has had member 7"), "{waiting}");
+    let mut accepted = kept;
+    accept(site.world.fleets.get(&site.namespace).unwrap(), &mut accepted, NOW);
+    assert!(!accepted.is_held(Epoch::ZERO) && accepted.last >= MemberNumber::new(103));
+    site.put(Record::EnsembleMembers(members.clone()));
     // One that was recorded is none to be afraid of.
     let known = MemberReport { later: Some(MemberNumber::new(3)), ..refused };
     site.tell(&members, 2, known);

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::decide::ensembles::accepted::{accept, found};
 use crate::decide::ensembles::restored::{Evidence, evidence};
 use crate::decide::ensembles::verdict;
 use crate::records::ensemble::RedisSettings;
 use crate::records::ensemble_adoption::{Adoption, ForeignMember};
+use crate::records::ensemble_members::RemovalReason;
 use crate::records::key::AnyRecord;
 use crate::records::member::{Membership, Replication};
 use crate::records::primary::PrimaryRecord;
@@ -143,7 +145,7 @@ impl Restored {
     }
 }
 
-fn members_of(write: &Write) -> &EnsembleMembers {
+pub(super) fn members_of(write: &Write) -> &EnsembleMembers {
     let Write::Put(record) = write else { panic!("it is written") };
     let AnyRecord::Namespaced(Record::EnsembleMembers(members)) = &**record else { panic!("its members") };
     members
@@ -206,7 +208,7 @@ fn a_redis_whose_primary_has_changed_since_is_left_alone_and_one_that_was_starte
     let Evidence::Other(what) = restored.evidence() else { panic!("another one is the primary") };
     let said = [
         "member 2 is a primary, and not a replica, as is recorded",
-        "member 3 does not follow member 1, as is recorded",
+        "member 3 is a replica of member 2, and not of member 1, as is recorded",
     ];
     assert_eq!(what, said);
     // All were started: none of them says more than that.
@@ -278,4 +280,94 @@ fn a_node_with_a_member_that_is_not_recorded_has_none_of_another_ensemble_of_tha
     // It is gone: its node tells nothing any more.
     restored.site.delete(&Key::NodeMembers(name(4)));
     assert!(restored.fleet().unrecorded.is_empty());
+}
+
+/// The primary of now was ended, and follows nobody since: that it was the primary is not forgotten.
+#[test]
+fn what_was_seen_since_the_restore_is_not_forgotten_when_it_is_ended() {
+    let mut restored = Restored::new(redis());
+    restored.is(1, "", None);
+    restored.is(2, "h2", None);
+    restored.is(3, "", Some(2));
+    let verdict = restored.decide();
+    let kept = members_of(verdict.changesets.first().unwrap().writes.first().unwrap()).clone();
+    assert!(kept.contradicted.iter().any(|what| what.contains("member 2 is a primary")), "{kept:?}");
+    restored.members = kept.clone();
+    restored.site.put(Record::EnsembleMembers(kept));
+    for number in 1..=3 {
+        restored.is(number, "", None);
+    }
+    let Evidence::Other(what) = restored.evidence() else { panic!("it was seen") };
+    let said = "it was seen since that member 2 is a primary, and not a replica, as is recorded";
+    assert!(what.iter().any(|line| line == said), "{what:?}");
+    restored.is_left_alone();
+    // All are as is recorded, after all: as once it was named the primary.
+    for (number, history, follows) in [(1, "h", None), (2, "", Some(1)), (3, "", Some(1))] {
+        restored.is(number, history, follows);
+    }
+    assert_eq!(restored.evidence(), Evidence::Same);
+    let verdict = restored.decide();
+    let resumed = members_of(verdict.changesets.first().unwrap().writes.first().unwrap());
+    assert!(!resumed.is_held(EPOCH) && resumed.contradicted.is_empty());
+}
+
+/// The primary that is recorded is the primary of another history, and others follow it in that: they go on so, and none of them was started anew.
+#[test]
+fn a_primary_that_is_accepted_goes_on_with_the_history_that_it_has() {
+    let mut restored = Restored::new(redis());
+    restored.is(1, "h9", None);
+    assert!(matches!(restored.evidence(), Evidence::Other(_)));
+    let mut members = restored.members.clone();
+    accept(restored.fleet(), &mut members, NOW);
+    assert_eq!(members.lead.history.as_deref(), Some("h9"));
+    assert!(!members.is_held(EPOCH));
+}
+
+/// Another backup may have been restored meanwhile, after which numbers were given as well.
+#[test]
+fn numbers_that_were_given_after_another_restore_are_not_given_again() {
+    let restored = Restored::new(store(EnsembleSize::Number(3)));
+    let at = |seconds: u64| {
+        let began = NOW.as_millis() + seconds * 1_000;
+        Epoch::new(began * Epoch::PER_MILLI)
+    };
+    let resumed = |epoch, highest| {
+        let mut members = restored.members.clone();
+        members.resume(epoch, MemberNumber::new(highest));
+        members.last.get()
+    };
+    assert_eq!(resumed(at(0), 0), 103);
+    assert_eq!(resumed(at(3_600), 0), 3_703, "as many as seconds may have been given after a restore before");
+    assert_eq!(resumed(at(0), 777), 777, "one that is heard of is known");
+}
+
+/// The store says who its members are, and their nodes that they have them: nothing is lost by recording them.
+#[test]
+fn later_members_that_the_store_has_are_recorded_once_a_person_accepts_that() {
+    let mut restored = Restored::new(store(EnsembleSize::Number(3)));
+    // Member 1 is still there; 2 and 3 were replaced, on node 4 and on node 3.
+    restored.lists_named(1, &[("id-1", "store-1"), ("id-5", "store-5"), ("id-6", "store-6")]);
+    restored.has_unrecorded(4, 5);
+    let refused = MemberReport {
+        later: Some(MemberNumber::new(6)),
+        ..report(&restored.members, MemberNumber::new(3), MemberState::Refused)
+    };
+    restored.site.tell(&restored.members, 3, refused);
+    restored.is_left_alone();
+    let numbers: Vec<u64> =
+        found(restored.fleet(), &restored.members).iter().map(|of| of.number.get()).collect();
+    assert_eq!(numbers, [5, 6]);
+    let mut members = restored.members.clone();
+    accept(restored.fleet(), &mut members, NOW);
+    let of = |number: u64| {
+        let member = members.members.get(&MemberNumber::new(number)).unwrap();
+        (member.node.clone(), member.phase.clone(), member.store_id.clone().unwrap())
+    };
+    assert_eq!(of(5), (name(4), MemberPhase::Voting, "id-5".to_string()));
+    assert_eq!(of(6), (name(3), MemberPhase::Voting, "id-6".to_string()));
+    let numbers: Vec<u64> = members.members.keys().map(|number| number.get()).collect();
+    assert_eq!(numbers, [1, 2, 5, 6]);
+    let gone = members.members.get(&MemberNumber::new(2)).unwrap();
+    assert_eq!(gone.phase, MemberPhase::Removed(RemovalReason::NotCounted), "the store does not have it");
+    assert!(!members.is_held(EPOCH) && members.last > MemberNumber::new(6));
 }
