@@ -33,6 +33,7 @@ mod profiles;
 mod redis_client;
 mod standstill;
 mod story_authority;
+mod story_authority_servers;
 mod story_boots;
 mod story_by_hand;
 mod story_ceph;
