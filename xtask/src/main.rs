@@ -51,6 +51,12 @@ enum Chore {
     },
     /// Fuzz what comes from outside: policies, entities, reports, answers of hooks, filters, words
     Fuzz(fuzz::Fuzz),
+    /// Call every operation of the API with valid and invalid values of everything, by its own description
+    Schemathesis {
+        /// Examples of each operation
+        #[arg(long, default_value_t = 200)]
+        examples: u32,
+    },
     /// Play what takes minutes: several servers under every fault of the testbed
     Faults {
         /// Only those whose name holds this
@@ -94,6 +100,7 @@ fn run() -> Result<()> {
         Chore::Codegen => codegen::run(&root),
         Chore::Bench { name, args } => bench::run(&root, name, &args),
         Chore::Faults { filter } => test::faults(&root, filter.as_deref()),
+        Chore::Schemathesis { examples } => test::schemathesis(&root, examples),
         Chore::Testbed { args } => testbed::run(&root, &args),
         Chore::Sim { args } => sim::run(&root, &args),
     }

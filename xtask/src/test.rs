@@ -78,6 +78,9 @@ pub(crate) fn run(root: &Path, filter: Option<&str>) -> Result<()> {
 }
 
 /// How many tests run at once: one more than there are processors, as most of them wait most of the time.
+/// The test that calls every operation of the API.
+const OF_THE_API: &str = "no_answer_is_an_error_of_the_server_or_other_than_described";
+
 fn threads() -> String {
     let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     format!("RUST_TEST_THREADS={}", processors.saturating_add(1))
@@ -106,6 +109,14 @@ pub(crate) fn faults(root: &Path, filter: Option<&str>) -> Result<()> {
     args.extend(filter);
     args.extend(["--test-threads", "1"]);
     shell::run(root, "cargo", &args)
+}
+
+/// Calls every operation of the API with so many examples of every parameter and field, and shows what was tried.
+pub(crate) fn schemathesis(root: &Path, examples: u32) -> Result<()> {
+    install(root)?;
+    let variable = format!("BELLWETHER_API_EXAMPLES={examples}");
+    let test = ["cargo", "test", "--locked", "--package", "bellwether-server", "--test", "it", "--"];
+    shell::run(root, "env", &[&[&*variable][..], &test, &[OF_THE_API, "--nocapture"]].concat())
 }
 
 fn install(root: &Path) -> Result<()> {
