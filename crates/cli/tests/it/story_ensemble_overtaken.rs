@@ -152,6 +152,10 @@ async fn a_primary_whose_replicas_are_newer_than_the_backup_takes_writes_all_the
     }
     let asked = place.run(&["ensemble", "resume", "cache", "--yes"]);
     assert!(text(&asked.stderr).contains("which is not recorded"), "{}", text(&asked.stderr));
+    done(&place, &["ensemble", "resume", "cache", "--accept-data-loss", "--yes"]);
+    let now = complete(&place, 3).await;
+    assert!(now.iter().all(|member| member.number == own.number || member.number > 3), "{now:?}");
+    assert_eq!(primary(&now).number, own.number);
     writer.all_is_at(&address, "after a restore of records of before the replicas").await;
 }
 

@@ -234,7 +234,11 @@ impl MemberSight<'_> {
             _ if is_running => MemberStep::Serve,
             (None | Some(MemberData::Lost), _) if is_noted => self.rest(MemberState::Failed, &self.lost()),
             (None | Some(MemberData::Unused), MemberStart::Again) => {
-                self.rest(MemberState::Failed, "was never started here, and is to start only with its data")
+                let reason = format!(
+                    "is to start only with its data, which are not in {}: it was never started here, or they were set aside since, beside that",
+                    self.place
+                );
+                self.rest(MemberState::Failed, &reason)
             }
             _ if !is_noted => MemberStep::Prepare,
             (Some(MemberData::Present), _) => self.start_with_data(),

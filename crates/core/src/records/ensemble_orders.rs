@@ -17,13 +17,13 @@ use crate::words::counter::MemberNumber;
 use crate::words::name::NodeName;
 
 impl EnsembleMembers {
-    /// What each node is to do for the member that it has while it is held: who serves goes on with its data, and changes nothing.
+    /// What each node is to do for the member that it has while it is held: who has data goes on with them, and changes nothing. One that was to join
+    /// may have joined since.
     pub fn held_orders(&self) -> impl Iterator<Item = (&NodeName, MemberOrder)> {
-        let serves = |number: MemberNumber| {
-            let phase = self.members.get(&number).map(|member| &member.phase);
-            matches!(phase, Some(MemberPhase::Voting | MemberPhase::Serving))
+        let is_there = |number: MemberNumber| {
+            self.members.get(&number).is_some_and(|member| !matches!(member.phase, MemberPhase::Removed(_)))
         };
-        self.orders().filter(move |(_, order)| serves(order.number)).map(|(node, order)| {
+        self.orders().filter(move |(_, order)| is_there(order.number)).map(|(node, order)| {
             let held = MemberOrder {
                 // One whose data were set aside since, or that is on another machine now, is not started as an empty one.
                 task: MemberTask::Run(MemberStart::Again),

@@ -3,6 +3,7 @@
 
 use alloc::format;
 use alloc::string::String;
+use core::net::IpAddr;
 
 use crate::words::counter::MemberNumber;
 use crate::words::time::Timestamp;
@@ -16,6 +17,8 @@ pub struct UnrecordedMember {
     pub identity: String,
     /// Whether its program runs.
     pub runs: bool,
+    /// The address of its node at which others reach it.
+    pub address: IpAddr,
     /// Since when it is reported, by the server's clock.
     pub since: Timestamp,
 }
@@ -23,8 +26,8 @@ pub struct UnrecordedMember {
 impl UnrecordedMember {
     /// One that its agent sees; since when it is reported, the server knows.
     #[must_use]
-    pub const fn seen(number: MemberNumber, identity: String, runs: bool) -> Self {
-        Self { number, identity, runs, since: Timestamp::EPOCH }
+    pub const fn seen(number: MemberNumber, identity: String, runs: bool, address: IpAddr) -> Self {
+        Self { number, identity, runs, address, since: Timestamp::EPOCH }
     }
 
     /// What it is, in words that fit after its name.

@@ -1,8 +1,9 @@
 //! A member that no order names: it is left as it is, and told of for as long as anything of it is here.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
-use bellwether_core::local::member::MemberProcess;
+use bellwether_core::local::member::{MemberKey, MemberProcess};
 use bellwether_core::records::member::MemberState;
 use bellwether_core::records::unrecorded::UnrecordedMember;
 
@@ -52,7 +53,7 @@ impl MemberTask {
 
     /// What is here of it: its program, or its directory, in which its data are.
     async fn unrecorded(&mut self) -> Option<UnrecordedMember> {
-        let key = self.entry.as_ref().map(|entry| entry.noted.key.clone())?;
+        let (key, address) = self.known()?;
         if let MemberProgram::Delegated { .. } = self.program
             && self.delegated().await.is_ok_and(|kept| kept.is_none())
         {
@@ -67,7 +68,12 @@ impl MemberTask {
                 true
             }
         };
-        (runs || is_here).then(|| UnrecordedMember::seen(key.number, key.identity, runs))
+        (runs || is_here).then(|| UnrecordedMember::seen(key.number, key.identity, runs, address))
+    }
+
+    /// Which member the ledger has, and where others reach it.
+    fn known(&self) -> Option<(MemberKey, IpAddr)> {
+        self.entry.as_ref().map(|entry| (entry.noted.key.clone(), entry.address))
     }
 
     /// Tells of it what is known now; that it was looked at as well.
@@ -83,8 +89,9 @@ impl MemberTask {
         if let Some(order) = self.current() {
             return self.report(&order, MemberState::Failed, &format!("cannot be looked at{why}"), None);
         }
-        let key = self.entry.as_ref().map(|entry| entry.noted.key.clone());
-        let may_run = key.map(|key| UnrecordedMember::seen(key.number, key.identity, true));
+        let may_run = self.known();
+        let may_run =
+            may_run.map(|(key, address)| UnrecordedMember::seen(key.number, key.identity, true, address));
         self.tell_unrecorded(may_run);
     }
 }

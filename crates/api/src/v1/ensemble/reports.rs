@@ -238,11 +238,11 @@ impl TryFrom<NodeMembers> for core::NodeMembers {
                     .into_iter()
                     .map(|(serial, of)| Ok((read(&format!("devices.{serial}"), &serial)?, of.into()))),
             )?,
-            unrecorded: try_map_from(
-                from.unrecorded
-                    .into_iter()
-                    .map(|(name, of)| Ok((read(&format!("unrecorded.{name}"), &name)?, of.into()))),
-            )?,
+            unrecorded: try_map_from(from.unrecorded.into_iter().map(|(name, of)| {
+                let place = format!("unrecorded.{name}");
+                let member = of.try_into().map_err(|error: ShapeError| error.within(&place))?;
+                Ok((read(&place, &name)?, member))
+            }))?,
             epoch: Epoch::new(from.epoch),
         };
         members.check().map_err(|error| ShapeError::at(&error.place, error.reason))?;

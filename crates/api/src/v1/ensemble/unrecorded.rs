@@ -5,6 +5,8 @@ use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::shape::{ShapeError, read};
+
 /// A member that a node has without being ordered to, as its agent reports it and as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -16,6 +18,8 @@ pub struct ReportedUnrecorded {
     /// Whether its program runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub runs: bool,
+    /// The IP address of its node at which others reach it.
+    pub address: String,
     /// Since when it is reported, in milliseconds since the Unix epoch, by the server's clock; what an agent sends is ignored.
     #[serde(default)]
     pub since_ms: u64,
@@ -40,19 +44,22 @@ impl From<&core::UnrecordedMember> for ReportedUnrecorded {
             number: from.number.get(),
             identity: from.identity.clone(),
             runs: from.runs,
+            address: from.address.to_string(),
             since_ms: from.since.as_millis(),
         }
     }
 }
 
-impl From<ReportedUnrecorded> for core::UnrecordedMember {
-    fn from(from: ReportedUnrecorded) -> Self {
-        Self {
+impl TryFrom<ReportedUnrecorded> for core::UnrecordedMember {
+    type Error = ShapeError;
+    fn try_from(from: ReportedUnrecorded) -> Result<Self, ShapeError> {
+        Ok(Self {
             number: MemberNumber::new(from.number),
             identity: from.identity,
             runs: from.runs,
+            address: read("address", &from.address)?,
             since: Timestamp::from_millis(from.since_ms),
-        }
+        })
     }
 }
 

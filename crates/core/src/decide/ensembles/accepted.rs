@@ -1,30 +1,22 @@
 //! An ensemble that goes on although its members are known to be others than those that are recorded, because a person accepts that: where a store
 //! says who its members are, and nodes say that they have them, they are recorded.
 
-use alloc::string::String;
+mod present;
+mod primaries;
+
 use alloc::vec::Vec;
 
-use super::restored::{fresh, said, told};
+pub use self::present::FoundMember;
+use self::present::unrecorded;
+use super::restored::{fresh, said};
 use super::strangers::own_number;
+use crate::records::ensemble::EnsembleService;
 use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, RemovalReason};
 use crate::records::member::Membership;
 use crate::words::counter::MemberNumber;
 use crate::words::name::NodeName;
 use crate::words::time::Timestamp;
 use crate::world::fleet::Fleet;
-
-/// A member that is not recorded, and that its store and its node have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundMember {
-    /// Its number.
-    pub number: MemberNumber,
-    /// Its node.
-    pub node: NodeName,
-    /// Its id in the store.
-    store_id: String,
-    /// URL at which other members reach it.
-    peer_url: String,
-}
 
 /// The highest number of a member of it that is heard of, whether it is recorded or not.
 #[must_use]
@@ -42,12 +34,16 @@ pub fn highest(fleet: &Fleet, members: &EnsembleMembers) -> MemberNumber {
 /// The members that are not recorded, and that the store has by the word of a recorded one, and a node by its own.
 #[must_use]
 pub fn found(fleet: &Fleet, members: &EnsembleMembers) -> Vec<FoundMember> {
-    if !members.service.has_voters() {
-        return Vec::new();
+    match &members.service {
+        EnsembleService::Etcd(_) | EnsembleService::Ceph(_) => voters(fleet, members),
+        EnsembleService::Redis(redis) => primaries::found(fleet, members, redis),
+        EnsembleService::Independent(_) => Vec::new(),
     }
-    let own = fleet.unrecorded_of(&members.ensemble);
-    let own = own.filter(|(node, of)| of.identity == members.identity && told(fleet, node).is_some());
-    let own = own.map(|(node, of)| (of.number, node));
+}
+
+/// The same of those that vote.
+fn voters(fleet: &Fleet, members: &EnsembleMembers) -> Vec<FoundMember> {
+    let own = unrecorded(fleet, members).map(|(node, of)| (of.number, node));
     let later = members.members.values().filter_map(|member| {
         let known = fresh(fleet, member)?.members.get(&members.ensemble)?;
         let report = Some(&known.report).filter(|report| report.identity == members.identity)?;
@@ -60,9 +56,22 @@ pub fn found(fleet: &Fleet, members: &EnsembleMembers) -> Vec<FoundMember> {
         let (id, entry) =
             all.find(|(id, entry)| entry.votes && own_number(members, id, entry) == Some(number))?;
         let peer_url = entry.address.clone().unwrap_or_default();
-        Some(FoundMember { number, node: node.clone(), store_id: id.clone(), peer_url })
+        Some(FoundMember { number, node: node.clone(), store_id: Some(id.clone()), peer_url })
     };
-    own.chain(later).filter(|(number, _)| !members.members.contains_key(number)).filter_map(listed).collect()
+    // One that was to join may have joined since.
+    let joining = members.members.iter().filter(|(number, member)| {
+        let joins = matches!(
+            member.phase,
+            MemberPhase::Preparing
+                | MemberPhase::Bootstrapping
+                | MemberPhase::Adding
+                | MemberPhase::Joining(_)
+        );
+        joins && said(fleet, members, (**number, member)).is_some()
+    });
+    let joining = joining.map(|(number, member)| (*number, &member.node));
+    let is_new = |number: &MemberNumber| !members.members.contains_key(number);
+    own.chain(later).filter(|(number, _)| is_new(number)).chain(joining).filter_map(listed).collect()
 }
 
 /// The members that the store has, as those that are recorded and work read them since the restore.
@@ -82,26 +91,26 @@ fn uncounted(fleet: &Fleet, members: &EnsembleMembers) -> Vec<MemberNumber> {
     members.members.iter().filter(|(_, member)| is_gone(member)).map(|(number, _)| *number).collect()
 }
 
-/// Has an ensemble go on with the members that are recorded, whatever they have now, and with those that are found.
+/// Has an ensemble go on with the members that are recorded, as they are now, and with those that are found.
 pub fn accept(fleet: &Fleet, members: &mut EnsembleMembers, now: Timestamp) {
-    let primary = members.lead.primary.and_then(|number| Some((number, members.members.get(&number)?)));
-    let said = primary.and_then(|primary| said(fleet, members, primary)?.replication.as_ref());
-    if let Some(said) = said.filter(|said| said.is_primary) {
-        // It goes on with the history that it has, and with those that follow it in that.
-        members.lead.history = Some(said.history.clone());
-    }
     let (found, highest, gone) = (found(fleet, members), highest(fleet, members), uncounted(fleet, members));
+    let present = primaries::present(fleet, members, &found);
     for FoundMember { number, node, store_id, peer_url } in found {
         // Its node had that one before.
         members.members.retain(|_, member| member.node != node);
-        let member =
-            Member { node, phase: MemberPhase::Voting, since: now, store_id: Some(store_id), peer_url };
-        members.members.insert(number, member);
+        let phase = if store_id.is_some() { MemberPhase::Voting } else { MemberPhase::Serving };
+        members.members.insert(number, Member { node, phase, since: now, store_id, peer_url });
+        if members.lead.primary.is_some() {
+            members.lead.had_data.insert(number);
+        }
     }
     for number in gone {
         if let Some(member) = members.members.get_mut(&number) {
             (member.phase, member.since) = (MemberPhase::Removed(RemovalReason::NotCounted), now);
         }
+    }
+    if let Some(present) = present {
+        primaries::lead(members, present);
     }
     members.change = None;
     members.resume(fleet.epoch, highest);

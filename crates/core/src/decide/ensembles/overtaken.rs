@@ -1,12 +1,14 @@
 //! An ensemble whose members are newer than what is recorded of them, as after a restore of an older backup: what is recorded would have new, empty
 //! members take the places of those that serve.
 
+use super::health::working;
+use super::strangers::own_number;
 use crate::records::ensemble_members::EnsembleMembers;
 use crate::words::counter::MemberNumber;
 use crate::words::name::NodeName;
 use crate::world::fleet::Fleet;
 
-/// The latest member that a node says it has had and that was never recorded, with that node; `None` if there is none.
+/// The latest member that a node or the store says it has, or has had, and that was never recorded, with who says so; `None` if there is none.
 #[must_use]
 pub fn overtaken<'a>(fleet: &'a Fleet, members: &'a EnsembleMembers) -> Option<(MemberNumber, &'a NodeName)> {
     let later = members.members.values().filter_map(|member| {
@@ -16,5 +18,11 @@ pub fn overtaken<'a>(fleet: &'a Fleet, members: &'a EnsembleMembers) -> Option<(
     });
     let own = fleet.unrecorded_of(&members.ensemble);
     let own = own.filter(|(_, of)| of.identity == members.identity && of.number > members.last);
-    later.chain(own.map(|(node, of)| (of.number, node))).max()
+    let listed = members.members.iter().flat_map(|(number, member)| {
+        let list = working(fleet, members, *number).and_then(|report| report.membership.as_ref());
+        let entries = list.into_iter().flat_map(|list| &list.members);
+        entries.filter_map(|(id, entry)| Some((own_number(members, id, entry)?, &member.node)))
+    });
+    let listed = listed.filter(|(number, _)| *number > members.last);
+    later.chain(own.map(|(node, of)| (of.number, node))).chain(listed).max()
 }

@@ -287,7 +287,7 @@ mod tests {
         let known = KnownMember { report, since: Timestamp::EPOCH };
         let before = NodeMembers { members: BTreeMap::from([(name.clone(), known)]), ..none() };
         let at = Timestamp::from_millis;
-        let member = |runs| UnrecordedMember { number, identity: identity.clone(), runs, since: at(0) };
+        let member = |runs| UnrecordedMember::seen(number, identity.clone(), runs, [10, 0, 0, 4].into());
         let told =
             |runs| NodeMembers { unrecorded: BTreeMap::from([(name.clone(), member(runs))]), ..none() };
         let written = |changeset: &Changeset| {

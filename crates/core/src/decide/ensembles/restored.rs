@@ -73,7 +73,12 @@ fn present(fleet: &Fleet, members: &EnsembleMembers) -> Evidence {
         .filter_map(|(number, member)| said(fleet, members, (*number, member))?.membership.as_ref());
     let lists: Vec<&Membership> = lists.collect();
     let unrecorded = listed(members, lists.iter().copied());
-    let unrecorded = unrecorded.into_iter().filter(|(id, entry)| is_of(members, id, entry));
+    let is_recorded = |id: &str, entry: &StoreMember| {
+        own_number(members, id, entry).is_some_and(|number| members.members.contains_key(&number))
+    };
+    // One that was to join may have joined since.
+    let unrecorded =
+        unrecorded.into_iter().filter(|(id, entry)| is_of(members, id, entry) && !is_recorded(id, entry));
     other.extend(
         unrecorded
             .map(|(id, entry)| format!("the store has member {}, which is not recorded", named(id, entry))),
@@ -144,7 +149,7 @@ fn roles(fleet: &Fleet, members: &EnsembleMembers) -> Vec<(bool, String)> {
     let differs = |number: MemberNumber, report: &MemberReport| {
         let said = report.replication.as_ref()?;
         let is_recorded = match number == primary {
-            true => said.is_primary && Some(&said.history) == members.lead.history.as_ref(),
+            true => said.is_primary && is_its_history(members, &said.history),
             false => !said.is_primary && said.streams && said.follows.as_ref() == Some(&at.peer_url),
         };
         let role = match (number == primary, said.is_primary, &said.follows) {
@@ -162,11 +167,24 @@ fn roles(fleet: &Fleet, members: &EnsembleMembers) -> Vec<(bool, String)> {
                 )
             }
         };
-        let is_known = said.is_primary || said.follows.is_some();
+        // One that follows the primary and gets nothing from it may not have reached it yet.
+        let is_other = |of: &String| number == primary || *of != at.peer_url;
+        let is_known = said.is_primary || said.follows.as_ref().is_some_and(is_other);
         (!is_recorded).then(|| (is_known, format!("member {number} {role}")))
     };
     let all = members.members.iter();
-    all.filter_map(|(number, member)| differs(*number, said(fleet, members, (*number, member))?)).collect()
+    let differing = |(number, member): (&MemberNumber, &Member)| {
+        let (is_known, role) = differs(*number, said(fleet, members, (*number, member))?)?;
+        (is_known || serves(member)).then_some((is_known, role))
+    };
+    all.filter_map(differing).collect()
+}
+
+/// Whether the primary is to have this history: that which is recorded, or that with which it was named the primary.
+fn is_its_history(members: &EnsembleMembers, history: &String) -> bool {
+    let named = members.lead.promotion.as_ref();
+    let named = named.is_some_and(|named| named.history.as_ref().is_none_or(|of| of == history));
+    named || members.lead.history.as_ref() == Some(history)
 }
 
 /// Whose URL that is, as far as members are recorded.

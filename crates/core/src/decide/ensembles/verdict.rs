@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec;
 
-use super::accepted::highest;
+use super::accepted::{accept, highest};
 use super::candidates::candidates;
 use super::osds;
 use super::osds::OsdsSight;
@@ -71,7 +71,9 @@ fn managed(
     } else if is_held || overtaken(fleet, &members).is_some() {
         return held(fleet, &members);
     }
-    if is_held || members.epoch < fleet.epoch {
+    if is_held {
+        accept(fleet, &mut members, now);
+    } else if members.epoch < fleet.epoch {
         members.resume(fleet.epoch, highest(fleet, &members));
     }
     let nodes = nodes(fleet, &members);

@@ -85,7 +85,8 @@ fn describe(
             Some(replaced(&named(sight.members, *member), *until, of))
         }
         IndependentWait::NoneWorks => Some(
-            "none of its members works, and none is replaced before one does: start them, see what they all need, or decommission the nodes that are gone for good"
+            "none of its members works, and none is replaced before one does: start them, see what they all need, move back what was set aside, or decommission the nodes that are gone for good; if they are of no use any more, delete the \
+             ensemble and create it anew"
                 .into(),
         ),
         IndependentWait::NoRoom { missing } => Some(no_room(of.matching, *missing, &of.dead(sight.members))),

@@ -1,3 +1,4 @@
+mod accepted;
 mod overtaken;
 mod restored;
 mod working;

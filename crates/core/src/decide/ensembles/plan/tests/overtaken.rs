@@ -6,6 +6,8 @@ use super::restored::members_of;
 use super::*;
 use crate::decide::ensembles::accepted::accept;
 use crate::decide::ensembles::verdict;
+use crate::records::member::Membership;
+use crate::records::probes::StoreMember;
 use crate::rollout::environment::Watch;
 
 #[test]
@@ -54,4 +56,34 @@ fn what_is_older_than_its_members_is_left_as_it_is() {
     site.tell(&members, 2, known);
     let waiting = site.plan(&ensemble).waiting.unwrap_or_default();
     assert!(!waiting.contains("has had member"), "{waiting}");
+}
+
+/// The node that has it may not be known any more; the store is.
+#[test]
+fn a_store_with_a_later_member_than_any_that_was_recorded_is_left_as_it_is() {
+    let (mut site, ensemble) = (Site::new(4), store(EnsembleSize::Number(3)));
+    site.voting(&ensemble, &[1, 2, 3]);
+    site.put(Record::Ensemble(ensemble.clone()));
+    let fleet = site.world.fleets.get(&site.namespace).unwrap();
+    let members = (*fleet.ensemble_members.get(&ensemble.name).unwrap().value).clone();
+    let listing = |name: &str| {
+        let entry = StoreMember { votes: true, name: Some(name.to_string()), ..StoreMember::default() };
+        let membership = Membership {
+            own_id: "id-1".to_string(),
+            is_leader: true,
+            cluster_id: None,
+            leader: None,
+            members: BTreeMap::from([("id-9".to_string(), entry)]),
+        };
+        let working = report(&members, MemberNumber::new(1), MemberState::Working);
+        MemberReport { membership: Some(membership), ..working }
+    };
+    let waits = |site: &Site| site.plan(&ensemble).waiting.unwrap_or_default();
+    for name in ["store-3", "store-x", "other-9"] {
+        site.tell(&members, 1, listing(name));
+        assert!(!waits(&site).contains("may be older"), "{name}: {}", waits(&site));
+    }
+    site.tell(&members, 1, listing("store-4"));
+    let waiting = waits(&site);
+    assert!(waiting.contains("may be older") && waiting.contains("id-9 (store-4)"), "{waiting}");
 }

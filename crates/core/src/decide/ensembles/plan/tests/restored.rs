@@ -3,32 +3,30 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::decide::ensembles::accepted::{accept, found};
 use crate::decide::ensembles::restored::{Evidence, evidence};
 use crate::decide::ensembles::verdict;
 use crate::records::ensemble::RedisSettings;
 use crate::records::ensemble_adoption::{Adoption, ForeignMember};
-use crate::records::ensemble_members::RemovalReason;
 use crate::records::key::AnyRecord;
 use crate::records::member::{Membership, Replication};
-use crate::records::primary::PrimaryRecord;
+use crate::records::primary::{PrimaryRecord, Promotion};
 use crate::records::probes::StoreMember;
 use crate::records::unrecorded::UnrecordedMember;
 use crate::rollout::environment::Watch;
 use crate::verdict::{Verdict, Write};
 use crate::words::time::Span;
 
-const EPOCH: Epoch = Epoch::new(9);
+pub(super) const EPOCH: Epoch = Epoch::new(9);
 
 /// An etcd whose members vote on three nodes, as it is recorded; all of them are silent, and long after.
-struct Restored {
-    site: Site,
-    ensemble: Ensemble,
-    members: EnsembleMembers,
+pub(super) struct Restored {
+    pub(super) site: Site,
+    pub(super) ensemble: Ensemble,
+    pub(super) members: EnsembleMembers,
 }
 
 impl Restored {
-    fn new(ensemble: Ensemble) -> Self {
+    pub(super) fn new(ensemble: Ensemble) -> Self {
         let mut site = Site::restored(4, EPOCH);
         site.put(Record::Ensemble(ensemble.clone()));
         let mut members = EnsembleMembers::none(ensemble.name.clone(), ensemble.service.clone(), NOW);
@@ -55,28 +53,42 @@ impl Restored {
         Self { site, ensemble, members }
     }
 
-    fn fleet(&self) -> &Fleet {
+    pub(super) fn fleet(&self) -> &Fleet {
         self.site.world.fleets.get(&self.site.namespace).unwrap()
     }
 
-    fn evidence(&self) -> Evidence {
+    pub(super) fn evidence(&self) -> Evidence {
         evidence(self.fleet(), &self.members)
     }
 
-    fn decide(&self) -> Verdict {
+    pub(super) fn decide(&self) -> Verdict {
         let later = NOW.plus(Span::from_secs(86_400));
         verdict::decide(self.fleet(), &self.ensemble.name, None, (Watch::default(), later))
     }
 
     /// A member works, and reads that the store has these members.
-    fn lists(&mut self, number: u64, ids: &[&str]) {
+    pub(super) fn lists(&mut self, number: u64, ids: &[&str]) {
         let all: Vec<_> = ids.iter().map(|id| (*id, "")).collect();
         self.lists_named(number, &all);
     }
 
     /// A member of a Redis works, as the primary of a history or as a replica of one of these numbers.
-    fn is(&mut self, number: u64, history: &str, follows: Option<u64>) {
+    pub(super) fn is(&mut self, number: u64, history: &str, follows: Option<u64>) {
         let follows = follows.filter(|of| *of > 0).map(|of| format!("redis://db-{of}"));
+        self.says(number, history, (follows, &[]));
+    }
+
+    /// A member of a Redis works, as a replica of the one with this URL.
+    pub(super) fn follows_url(&mut self, number: u64, url: &str) {
+        self.says(number, "", (Some(url.to_string()), &[]));
+    }
+
+    /// A member of a Redis works, as the primary of the replicas with these URLs.
+    pub(super) fn leads(&mut self, number: u64, history: &str, replicas: &[&str]) {
+        self.says(number, history, (None, replicas));
+    }
+
+    fn says(&mut self, number: u64, history: &str, (follows, replicas): (Option<String>, &[&str])) {
         let said = Replication {
             is_primary: !history.is_empty(),
             streams: follows.is_some(),
@@ -85,7 +97,7 @@ impl Restored {
             history: history.to_string(),
             former: None,
             offset: None,
-            replicas: Vec::new(),
+            replicas: replicas.iter().map(ToString::to_string).collect(),
             takes_over: false,
             run: number.to_string(),
             cannot_store: false,
@@ -97,7 +109,7 @@ impl Restored {
     }
 
     /// The same, with names.
-    fn lists_named(&mut self, number: u64, all: &[(&str, &str)]) {
+    pub(super) fn lists_named(&mut self, number: u64, all: &[(&str, &str)]) {
         let entry = |(id, name): &(&str, &str)| {
             let member = StoreMember { votes: true, name: Some(name.to_string()), ..StoreMember::default() };
             (id.to_string(), member)
@@ -114,13 +126,10 @@ impl Restored {
     }
 
     /// A node tells of a member that it is not ordered to have.
-    fn has_unrecorded(&mut self, node: u64, number: u64) {
-        let member = UnrecordedMember {
-            number: MemberNumber::new(number),
-            identity: self.members.identity.clone(),
-            runs: true,
-            since: NOW,
-        };
+    pub(super) fn has_unrecorded(&mut self, node: u64, number: u64) {
+        let address = [10, 0, 0, u8::try_from(node).unwrap()].into();
+        let identity = self.members.identity.clone();
+        let member = UnrecordedMember::seen(MemberNumber::new(number), identity, true, address);
         self.site.put(Record::NodeMembers(NodeMembers {
             node: name(node),
             sequence: 0,
@@ -132,7 +141,7 @@ impl Restored {
         }));
     }
 
-    fn is_left_alone(&self) {
+    pub(super) fn is_left_alone(&self) {
         let verdict = self.decide();
         for write in verdict.changesets.iter().flat_map(|changeset| &changeset.writes) {
             let kept = members_of(write);
@@ -151,7 +160,7 @@ pub(super) fn members_of(write: &Write) -> &EnsembleMembers {
     members
 }
 
-fn redis() -> Ensemble {
+pub(super) fn redis() -> Ensemble {
     let redis = RedisSettings { port: 6379, min_replicas: 1, tls: true, password_secrets: Vec::new() };
     Ensemble { service: EnsembleService::Redis(redis), ..store(EnsembleSize::Number(3)) }
 }
@@ -311,63 +320,15 @@ fn what_was_seen_since_the_restore_is_not_forgotten_when_it_is_ended() {
     assert!(!resumed.is_held(EPOCH) && resumed.contradicted.is_empty());
 }
 
-/// The primary that is recorded is the primary of another history, and others follow it in that: they go on so, and none of them was started anew.
+/// The one that is the primary is named: that it has another history is no contradiction any more.
 #[test]
-fn a_primary_that_is_accepted_goes_on_with_the_history_that_it_has() {
+fn a_primary_that_a_person_has_named_has_the_history_that_it_has() {
     let mut restored = Restored::new(redis());
-    restored.is(1, "h9", None);
-    assert!(matches!(restored.evidence(), Evidence::Other(_)));
-    let mut members = restored.members.clone();
-    accept(restored.fleet(), &mut members, NOW);
-    assert_eq!(members.lead.history.as_deref(), Some("h9"));
-    assert!(!members.is_held(EPOCH));
-}
-
-/// Another backup may have been restored meanwhile, after which numbers were given as well.
-#[test]
-fn numbers_that_were_given_after_another_restore_are_not_given_again() {
-    let restored = Restored::new(store(EnsembleSize::Number(3)));
-    let at = |seconds: u64| {
-        let began = NOW.as_millis() + seconds * 1_000;
-        Epoch::new(began * Epoch::PER_MILLI)
-    };
-    let resumed = |epoch, highest| {
-        let mut members = restored.members.clone();
-        members.resume(epoch, MemberNumber::new(highest));
-        members.last.get()
-    };
-    assert_eq!(resumed(at(0), 0), 103);
-    assert_eq!(resumed(at(3_600), 0), 3_703, "as many as seconds may have been given after a restore before");
-    assert_eq!(resumed(at(0), 777), 777, "one that is heard of is known");
-}
-
-/// The store says who its members are, and their nodes that they have them: nothing is lost by recording them.
-#[test]
-fn later_members_that_the_store_has_are_recorded_once_a_person_accepts_that() {
-    let mut restored = Restored::new(store(EnsembleSize::Number(3)));
-    // Member 1 is still there; 2 and 3 were replaced, on node 4 and on node 3.
-    restored.lists_named(1, &[("id-1", "store-1"), ("id-5", "store-5"), ("id-6", "store-6")]);
-    restored.has_unrecorded(4, 5);
-    let refused = MemberReport {
-        later: Some(MemberNumber::new(6)),
-        ..report(&restored.members, MemberNumber::new(3), MemberState::Refused)
-    };
-    restored.site.tell(&restored.members, 3, refused);
-    restored.is_left_alone();
-    let numbers: Vec<u64> =
-        found(restored.fleet(), &restored.members).iter().map(|of| of.number.get()).collect();
-    assert_eq!(numbers, [5, 6]);
-    let mut members = restored.members.clone();
-    accept(restored.fleet(), &mut members, NOW);
-    let of = |number: u64| {
-        let member = members.members.get(&MemberNumber::new(number)).unwrap();
-        (member.node.clone(), member.phase.clone(), member.store_id.clone().unwrap())
-    };
-    assert_eq!(of(5), (name(4), MemberPhase::Voting, "id-5".to_string()));
-    assert_eq!(of(6), (name(3), MemberPhase::Voting, "id-6".to_string()));
-    let numbers: Vec<u64> = members.members.keys().map(|number| number.get()).collect();
-    assert_eq!(numbers, [1, 2, 5, 6]);
-    let gone = members.members.get(&MemberNumber::new(2)).unwrap();
-    assert_eq!(gone.phase, MemberPhase::Removed(RemovalReason::NotCounted), "the store does not have it");
-    assert!(!members.is_held(EPOCH) && members.last > MemberNumber::new(6));
+    restored.members.lead.promotion = Some(Promotion { history: None, is_failover: false });
+    restored.members.lead.primary = Some(MemberNumber::new(2));
+    restored.is(2, "h2", None);
+    for number in [1, 3] {
+        restored.is(number, "", Some(2));
+    }
+    assert_eq!(restored.evidence(), Evidence::Same);
 }

@@ -1,0 +1,85 @@
+//! Who is the primary of a Redis whose members are others than those that are recorded: the one that is recorded, if it is one, or the one that it
+//! follows.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+use super::present::{FoundMember, unrecorded};
+use crate::decide::ensembles::restored::said;
+use crate::records::ensemble::RedisSettings;
+use crate::records::ensemble_members::EnsembleMembers;
+use crate::records::member::Replication;
+use crate::records::primary::Promotion;
+use crate::words::counter::MemberNumber;
+use crate::world::fleet::Fleet;
+
+/// The primary of now, with the history that it has if that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PresentPrimary {
+    number: MemberNumber,
+    history: Option<String>,
+}
+
+/// What the members that are recorded and work say of their replication.
+fn replications<'a>(
+    fleet: &'a Fleet,
+    members: &'a EnsembleMembers,
+) -> impl Iterator<Item = (MemberNumber, &'a Replication)> {
+    let all = members.members.iter();
+    all.filter_map(|(number, member)| {
+        Some((*number, said(fleet, members, (*number, member))?.replication.as_ref()?))
+    })
+}
+
+/// The members that run and are not recorded, and of which one that is recorded and works says that they are its replicas, or that it follows one.
+pub(super) fn found(fleet: &Fleet, members: &EnsembleMembers, redis: &RedisSettings) -> Vec<FoundMember> {
+    let scheme = if redis.tls { "rediss" } else { "redis" };
+    let own = unrecorded(fleet, members).filter(|(_, of)| of.runs);
+    let found = own.map(|(node, of)| FoundMember {
+        number: of.number,
+        node: node.clone(),
+        store_id: None,
+        peer_url: format!("{scheme}://{}", SocketAddr::new(of.address, redis.port)),
+    });
+    let found: Vec<FoundMember> = found.collect();
+    let Some(present) = present(fleet, members, &found) else { return Vec::new() };
+    let mut all = replications(fleet, members);
+    let of_primary = all.find(|(number, said)| *number == present.number && said.is_primary);
+    let is_of_it = |of: &FoundMember| match of_primary {
+        Some((_, said)) => said.replicas.contains(&of.peer_url),
+        None => of.number == present.number,
+    };
+    // One that follows another one may have what that one has, and would lose it.
+    found.into_iter().filter(is_of_it).collect()
+}
+
+/// The primary of now: the one that is recorded, or one that was found and that a member which works follows.
+pub(super) fn present(
+    fleet: &Fleet,
+    members: &EnsembleMembers,
+    found: &[FoundMember],
+) -> Option<PresentPrimary> {
+    let recorded = members.lead.primary?;
+    let mut all = replications(fleet, members);
+    if let Some((number, said)) = all.find(|(number, said)| *number == recorded && said.is_primary) {
+        return Some(PresentPrimary { number, history: Some(said.history.clone()) });
+    }
+    let followed = replications(fleet, members).filter(|(_, said)| said.streams);
+    let followed: Vec<&String> = followed.filter_map(|(_, said)| said.follows.as_ref()).collect();
+    let primary = found.iter().find(|of| followed.contains(&&of.peer_url))?;
+    Some(PresentPrimary { number: primary.number, history: None })
+}
+
+/// It goes on as the primary with what it has, and all others follow it.
+pub(super) fn lead(members: &mut EnsembleMembers, present: PresentPrimary) {
+    let PresentPrimary { number, history } = present;
+    match history {
+        Some(history) => members.lead.history = Some(history),
+        None => members.lead.promotion = Some(Promotion { history: None, is_failover: false }),
+    }
+    (members.lead.primary, members.lead.handover) = (Some(number), None);
+    let others = members.members.keys().filter(|other| **other != number);
+    members.lead.follows = others.map(|other| (*other, number)).collect();
+}

@@ -1,0 +1,136 @@
+//! What is recorded of an ensemble once a person accepts what there is, or it is known to be what is recorded.
+
+use super::restored::{EPOCH, Restored, members_of, redis};
+use super::*;
+use crate::decide::ensembles::accepted::{accept, found};
+use crate::decide::ensembles::restored::Evidence;
+use crate::records::ensemble_members::RemovalReason;
+use crate::records::member::{MemberStart, MemberTask};
+
+/// The primary that is recorded is the primary of another history, and others follow it in that: they go on so, and none of them was started anew.
+#[test]
+fn a_primary_that_is_accepted_goes_on_with_the_history_that_it_has() {
+    let mut restored = Restored::new(redis());
+    restored.is(1, "h9", None);
+    assert!(matches!(restored.evidence(), Evidence::Other(_)));
+    let mut members = restored.members.clone();
+    accept(restored.fleet(), &mut members, NOW);
+    assert_eq!(members.lead.history.as_deref(), Some("h9"));
+    assert!(!members.is_held(EPOCH));
+}
+
+/// Another backup may have been restored meanwhile, after which numbers were given as well.
+#[test]
+fn numbers_that_were_given_after_another_restore_are_not_given_again() {
+    let restored = Restored::new(store(EnsembleSize::Number(3)));
+    let at = |seconds: u64| {
+        let began = NOW.as_millis() + seconds * 1_000;
+        Epoch::new(began * Epoch::PER_MILLI)
+    };
+    let resumed = |epoch, highest| {
+        let mut members = restored.members.clone();
+        members.resume(epoch, MemberNumber::new(highest));
+        members.last.get()
+    };
+    assert_eq!(resumed(at(0), 0), 103);
+    assert_eq!(resumed(at(3_600), 0), 3_703, "as many as seconds may have been given after a restore before");
+    assert_eq!(resumed(at(0), 777), 777, "one that is heard of is known");
+}
+
+/// The store says who its members are, and their nodes that they have them: nothing is lost by recording them.
+#[test]
+fn later_members_that_the_store_has_are_recorded_once_a_person_accepts_that() {
+    let mut restored = Restored::new(store(EnsembleSize::Number(3)));
+    // Member 1 is still there; 2 and 3 were replaced, on node 4 and on node 3.
+    restored.lists_named(1, &[("id-1", "store-1"), ("id-5", "store-5"), ("id-6", "store-6")]);
+    restored.has_unrecorded(4, 5);
+    let refused = MemberReport {
+        later: Some(MemberNumber::new(6)),
+        ..report(&restored.members, MemberNumber::new(3), MemberState::Refused)
+    };
+    restored.site.tell(&restored.members, 3, refused);
+    restored.is_left_alone();
+    let numbers: Vec<u64> =
+        found(restored.fleet(), &restored.members).iter().map(|of| of.number.get()).collect();
+    assert_eq!(numbers, [5, 6]);
+    let mut members = restored.members.clone();
+    accept(restored.fleet(), &mut members, NOW);
+    let of = |number: u64| {
+        let member = members.members.get(&MemberNumber::new(number)).unwrap();
+        (member.node.clone(), member.phase.clone(), member.store_id.clone().unwrap())
+    };
+    assert_eq!(of(5), (name(4), MemberPhase::Voting, "id-5".to_string()));
+    assert_eq!(of(6), (name(3), MemberPhase::Voting, "id-6".to_string()));
+    let numbers: Vec<u64> = members.members.keys().map(|number| number.get()).collect();
+    assert_eq!(numbers, [1, 2, 5, 6]);
+    let gone = members.members.get(&MemberNumber::new(2)).unwrap();
+    assert_eq!(gone.phase, MemberPhase::Removed(RemovalReason::NotCounted), "the store does not have it");
+    assert!(!members.is_held(EPOCH) && members.last > MemberNumber::new(6));
+}
+
+/// A backup that was made while one joined: it is ordered to go on with its data, and is no contradiction.
+#[test]
+fn one_that_was_to_join_and_has_joined_since_is_taken_for_what_it_is() {
+    let mut restored = Restored::new(store(EnsembleSize::Number(3)));
+    let joining = Member {
+        node: name(4),
+        phase: MemberPhase::Preparing,
+        since: NOW,
+        store_id: None,
+        peer_url: String::new(),
+    };
+    restored.members.last = MemberNumber::new(4);
+    restored.members.members.insert(MemberNumber::new(4), joining);
+    restored.site.put(Record::EnsembleMembers(restored.members.clone()));
+    let order = restored.fleet().contents.get(&name(4)).unwrap().members.get(&restored.ensemble.name);
+    assert_eq!(order.unwrap().task, MemberTask::Run(MemberStart::Again), "it never begins anew");
+    let all = [("id-1", "store-1"), ("id-2", "store-2"), ("id-3", "store-3"), ("id-4", "store-4")];
+    restored.lists_named(4, &all);
+    restored.lists_named(1, &all);
+    assert_eq!(restored.evidence(), Evidence::Same);
+    let verdict = restored.decide();
+    let resumed = members_of(verdict.changesets.first().unwrap().writes.first().unwrap());
+    let member = resumed.members.get(&MemberNumber::new(4)).unwrap();
+    assert_eq!((&member.phase, member.store_id.as_deref()), (&MemberPhase::Voting, Some("id-4")));
+}
+
+/// The replicas of now go on following the primary that is recorded: it is not without any for a moment.
+#[test]
+fn replicas_that_are_not_recorded_follow_on_once_a_person_accepts_that() {
+    let mut restored = Restored::new(redis());
+    restored.leads(1, "h", &["rediss://10.0.0.4:6379"]);
+    restored.has_unrecorded(4, 7);
+    let mut members = restored.members.clone();
+    accept(restored.fleet(), &mut members, NOW);
+    let member = members.members.get(&MemberNumber::new(7)).unwrap();
+    assert_eq!((&member.node, &member.phase), (&name(4), &MemberPhase::Serving));
+    assert_eq!(member.peer_url, "rediss://10.0.0.4:6379");
+    assert_eq!(members.lead.primary, Some(MemberNumber::new(1)));
+    assert_eq!(members.lead.follows.get(&MemberNumber::new(7)), Some(&MemberNumber::new(1)));
+    let order = members.orders().find(|(node, _)| **node == name(1)).unwrap().1;
+    assert!(order.peers.contains(&MemberNumber::new(7)), "it is let in");
+    // One that does not follow it may have more than it.
+    restored.leads(1, "h", &[]);
+    assert!(found(restored.fleet(), &restored.members).is_empty());
+}
+
+/// The primary that is recorded is a replica of one that is not: that one is the primary.
+#[test]
+fn the_primary_of_now_is_recorded_as_the_one_that_others_follow() {
+    let mut restored = Restored::new(redis());
+    restored.site.put(Record::EnsembleMembers(restored.members.clone()));
+    restored.follows_url(1, "rediss://10.0.0.4:6379");
+    restored.has_unrecorded(4, 7);
+    let mut members = restored.members.clone();
+    accept(restored.fleet(), &mut members, NOW);
+    assert_eq!(members.lead.primary, Some(MemberNumber::new(7)));
+    assert_eq!(members.lead.promotion.as_ref().unwrap().history, None, "with what it has");
+    assert_eq!(members.lead.follows.get(&MemberNumber::new(1)), Some(&MemberNumber::new(7)));
+    // Nobody says who it is: none of those that are not recorded is told to follow one that may be without data.
+    let mut silent = Restored::new(redis());
+    silent.has_unrecorded(4, 7);
+    let mut members = silent.members.clone();
+    accept(silent.fleet(), &mut members, NOW);
+    assert!(!members.members.contains_key(&MemberNumber::new(7)));
+    assert_eq!(members.lead, silent.members.lead);
+}
