@@ -82,7 +82,7 @@ pub fn lines(members: &EnsembleMembers, now: Timestamp) -> Vec<String> {
         let asked = asked.unwrap_or_default();
         let own = member.name.strip_prefix(members.ensemble.as_str()).and_then(|rest| rest.strip_prefix('-'));
         let what = match own.is_some_and(|number| number.parse::<u64>().is_ok()) {
-            true => "has a name of this ensemble, and is not recorded, as after a restore of an older backup",
+            true => "is run by something else, or by a node on which it is not recorded",
             false => "is run by something else",
         };
         format!("{} {what}: it {votes}, and {answers} for {since}{asked}", named(id, member))

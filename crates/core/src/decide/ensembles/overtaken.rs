@@ -18,7 +18,9 @@ pub fn overtaken<'a>(fleet: &'a Fleet, members: &'a EnsembleMembers) -> Option<(
     });
     let own = fleet.unrecorded_of(&members.ensemble);
     let own = own.filter(|(_, of)| of.identity == members.identity && of.number > members.last);
-    let listed = members.members.iter().flat_map(|(number, member)| {
+    // Others may have given such names to the members of a store that was adopted.
+    let founded = members.members.iter().filter(|_| members.adoption.is_none());
+    let listed = founded.flat_map(|(number, member)| {
         let list = working(fleet, members, *number).and_then(|report| report.membership.as_ref());
         let entries = list.into_iter().flat_map(|list| &list.members);
         entries.filter_map(|(id, entry)| Some((own_number(members, id, entry)?, &member.node)))
