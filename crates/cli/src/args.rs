@@ -39,7 +39,7 @@ mod slot;
 mod subject;
 mod workflow;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand};
@@ -306,6 +306,11 @@ fn commands_named(verb: &str) -> Vec<String> {
 #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
 pub(crate) fn token_in_environment() -> Option<String> {
     std::env::var("BELLWETHER_TOKEN").ok()
+}
+
+/// Whether this file with a token is named by the environment, and not on the command line.
+pub(crate) fn is_token_file_of_environment(path: &Path) -> bool {
+    std::env::var_os("BELLWETHER_TOKEN_FILE").is_some_and(|of| of == path.as_os_str())
 }
 
 /// Where this process is to die, for tests.

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bellwether_api::client::secret::Secret;
 use bellwether_api::client::{Access, Client, Identity};
 use serde::{Deserialize, Serialize};
 
-use crate::args::{Global, token_in_environment};
+use crate::args::{Global, is_token_file_of_environment, token_in_environment};
 use crate::exit::{Exit, Failure, LocalFault};
 use crate::near::{improved, nearest};
 use crate::server_addresses::ServerAddresses;
@@ -76,7 +76,10 @@ impl Context {
             )
         })?;
         let token = match &global.token_file {
-            Some(path) => Some(read_token(path)?),
+            Some(path) => {
+                refuse_both(path)?;
+                Some(read_token(path)?)
+            }
             None => environment_token()?.or_else(|| entry.as_ref().map(|entry| entry.token.clone())),
         };
         let ca = match &global.ca {
@@ -94,6 +97,17 @@ impl Context {
             namespace_is_said: global.namespace.is_some(),
             show: Show::new(global),
         })
+    }
+}
+
+/// Refuses an environment with two tokens: each may have rights that nobody meant to use.
+fn refuse_both(file: &Path) -> Result<(), Failure> {
+    match token_in_environment() {
+        Some(_) if is_token_file_of_environment(file) => {
+            let both = Failure::usage("use both BELLWETHER_TOKEN and BELLWETHER_TOKEN_FILE".to_owned());
+            Err(both.hint("unset one of them, or name the file with --token-file"))
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

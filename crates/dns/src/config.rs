@@ -34,6 +34,8 @@ pub struct ForwardConfig {
 pub struct DnsLimits {
     /// Most TCP connections at once; a further one is closed at once.
     pub connections: usize,
+    /// Most of them of one client, or of one network of 64 bits of IPv6.
+    pub connections_of_client: usize,
     /// How long a connection may be without a complete query, or take to accept an answer, before it is closed.
     pub idle: Duration,
     /// Queries per connection before it is closed. They are answered one at a time, in order.
@@ -66,11 +68,12 @@ impl ForwardConfig {
 }
 
 impl Default for DnsLimits {
-    /// 256 connections, 10 s, 10,000 queries: enough for clients that retry after truncation, at little cost. Local networks only, without
+    /// 256 connections, 32 of them of one client, 10 s, 10,000 queries: enough for clients that retry after truncation, at little cost. Local networks only, without
     /// a limit on answers; 50 a second to others are enough for the resolvers of a network, and too few to flood it.
     fn default() -> Self {
         Self {
             connections: 256,
+            connections_of_client: 32,
             idle: Duration::from_secs(10),
             questions_per_connection: 10_000,
             allowed: LOCAL.to_vec(),

@@ -31,6 +31,7 @@
 
 mod clients;
 pub mod config;
+mod connections;
 pub mod counts;
 mod forward;
 #[cfg(feature = "fuzzing")]

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use bellwether_core::dns::zone::Zone;
 use bellwether_rt::tasks::{BoxFuture, Tasks};
 use tokio::net::{TcpListener, UdpSocket};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 use crate::clients::Clients;
 use crate::config::Config;
+use crate::connections::Connections;
 use crate::counts::{Counters, Counts};
 use crate::forward::Forwarder;
 use crate::resolver::Resolver;
@@ -107,14 +108,14 @@ async fn start(
         forwarder: forwarder.transpose()?,
         clients: Clients::new(&config.limits),
     };
-    let (resolver, slots) = (Arc::new(resolver), Arc::new(Semaphore::new(config.limits.connections)));
+    let (resolver, connections) = (Arc::new(resolver), Arc::new(Connections::new(&config.limits)));
     for (_, port, listener) in sockets {
         let port = Arc::new(port);
         for _ in 0..readers() {
             tasks.spawn("dns-udp", udp::serve(resolver.clone(), port.clone(), tasks.clone()));
         }
-        let (limits, slots) = (config.limits.clone(), slots.clone());
-        tasks.spawn("dns-tcp", tcp::serve(resolver.clone(), listener, limits, slots, tasks.clone()));
+        let (limits, connections) = (config.limits.clone(), connections.clone());
+        tasks.spawn("dns-tcp", tcp::serve(resolver.clone(), listener, limits, connections, tasks.clone()));
     }
     Ok(DnsServer { addresses, counters, zone })
 }

@@ -8,10 +8,10 @@ use std::time::Duration;
 use bellwether_rt::tasks::Tasks;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::config::DnsLimits;
+use crate::connections::Connections;
 use crate::counts::add;
 use crate::resolver::{AnswerLimits, MessageAction, Resolver, ShuffleSeeds};
 use crate::wire::MAX_TCP_BYTES;
@@ -25,7 +25,7 @@ pub(crate) async fn serve(
     resolver: Arc<Resolver>,
     listener: TcpListener,
     limits: DnsLimits,
-    slots: Arc<Semaphore>,
+    connections: Arc<Connections>,
     tasks: Tasks,
 ) {
     let token = tasks.token();
@@ -44,7 +44,7 @@ pub(crate) async fn serve(
                 continue;
             }
         };
-        let Ok(slot) = slots.clone().try_acquire_owned() else {
+        let Some(place) = connections.place(client.ip()) else {
             add(&resolver.counters.connections_refused);
             continue;
         };
@@ -59,7 +59,7 @@ pub(crate) async fn serve(
                     }
                 }
             }
-            drop(slot);
+            drop(place);
         });
     }
 }

@@ -37,7 +37,6 @@ mod list;
 mod listen;
 mod logs;
 mod namespaces;
-mod network;
 mod node_certificate;
 mod node_params;
 mod nodes;

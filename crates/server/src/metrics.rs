@@ -27,7 +27,7 @@ use crate::timing::judge::Standing;
 use crate::timing::keeper::ClockTable;
 
 /// What a caller may show who is not known.
-pub(crate) const CREDENTIALS: [&str; 2] = ["token", "certificate"];
+pub(crate) const CREDENTIALS: [&str; 3] = ["token", "certificate", "join_token"];
 
 /// Why a connection may be closed.
 pub(crate) const CLOSED_FOR: [&str; 5] = ["refused", "evicted", "idle", "not-taken", "silent"];

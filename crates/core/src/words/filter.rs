@@ -15,7 +15,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-pub use self::error::{FilterError, MAX_FILTER_BYTES, MAX_FILTER_DEPTH};
+pub use self::error::{FilterError, MAX_FILTER_BYTES, MAX_FILTER_DEPTH, MAX_FILTER_PATTERNS};
 use self::expression::{Expression, SavedTerm};
 use self::field::{Field, FieldTable};
 pub use self::subject::{FieldValue, FilterSubject, KnownValue};
@@ -87,6 +87,12 @@ impl Filter {
     /// The first field for which `is` holds.
     pub(super) fn field(&self, is: &impl Fn(&Field) -> bool) -> Option<&Field> {
         self.tree.field(is).map(|(field, _)| field)
+    }
+
+    /// Whether it has regular expressions, of which each may take a while on each text.
+    #[must_use]
+    pub fn has_patterns(&self) -> bool {
+        self.tree.patterns() > 0
     }
 
     /// Whether it tests a field of this name.

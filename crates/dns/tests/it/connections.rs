@@ -62,6 +62,25 @@ async fn a_connection_above_the_limit_is_closed_and_the_others_continue() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_holds_all_its_connections_open_keeps_nobody_else_away() {
+    let server =
+        limited(DnsLimits { connections: 3, connections_of_client: 2, ..DnsLimits::default() }).await;
+    let mut held =
+        [TcpStream::connect(server.at()).await.unwrap(), TcpStream::connect(server.at()).await.unwrap()];
+    for stream in &mut held {
+        stream.write_all(&[0, 40]).await.unwrap();
+    }
+    let mut third = TcpStream::connect(server.at()).await.unwrap();
+    assert!(is_closed(&mut third).await);
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.9:0".parse().unwrap()).unwrap();
+    let mut other = socket.connect(server.at()).await.unwrap();
+    tell(&mut other, &question("web.service.bw.internal", 1, None)).await;
+    hear(&mut other).await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_connection_is_closed_after_its_last_query() {
     let server = limited(DnsLimits { questions_per_connection: 2, ..DnsLimits::default() }).await;
     let mut stream = TcpStream::connect(server.at()).await.unwrap();

@@ -1,5 +1,6 @@
 //! The audit log over HTTP: what is recorded of a request, and reading the log.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use super::list::{ListAnswer, ListQuery};
 use super::listen::Peer;
 use super::problem::Failure;
 use super::state::AppState;
+use crate::metrics::ShownCredential;
 
 /// A route, as far as it decides whether a request is recorded.
 #[derive(Debug, Clone, Copy)]
@@ -102,24 +104,81 @@ pub(super) struct AllowedRequest {
     stops_everything: bool,
 }
 
+/// What was recorded of a request before it was passed on.
+pub(super) enum RecordedRequest {
+    /// Nothing.
+    Nothing,
+    /// An entry of this number.
+    Entry(u64),
+    /// Nothing yet, as it is that of a stranger, who may have no right to anything: this is to be.
+    OfStranger(Box<AuditEntry>),
+}
+
 /// Records a request that is about to be passed on; answers the number of its entry. A stop of everything that cannot be recorded is passed
 /// on without one, and the log of the program tells of it.
 ///
 /// # Errors
 /// If it cannot be recorded: it must not be passed on.
-pub(super) async fn record(app: &AppState, request: AllowedRequest) -> Result<Option<u64>, Failure> {
+pub(super) async fn record(
+    app: &AppState,
+    request: AllowedRequest,
+    identity: &Identity,
+) -> Result<RecordedRequest, Failure> {
     let AllowedRequest { entry, stops_everything } = request;
+    if *identity == Identity::Anonymous {
+        return match app.audit.trouble() {
+            None => Ok(RecordedRequest::OfStranger(Box::new(entry))),
+            Some(reason) => Err(unwritable(&reason)),
+        };
+    }
     let (actor, path) = (entry.actor.clone(), entry.path.clone());
     match app.audit.record(entry).await {
-        Ok(number) => Ok(number),
+        Ok(number) => Ok(number.map_or(RecordedRequest::Nothing, RecordedRequest::Entry)),
         Err(reason) if stops_everything => {
             tracing::warn!(%actor, path, %reason, "everything is stopped, and the audit log cannot be written");
-            Ok(None)
+            Ok(RecordedRequest::Nothing)
         }
-        Err(reason) => {
-            let detail = format!("cannot write the audit log: {reason}");
-            let hint = "nothing was changed; see to the disk of the server's data directory (meanwhile, stop-everything is accepted)";
-            Err(Failure::new(Code::Store, detail).hint(hint))
+        Err(reason) => Err(unwritable(&format!("cannot write the audit log: {reason}"))),
+    }
+}
+
+fn unwritable(detail: &str) -> Failure {
+    let hint = "nothing was changed; see to the disk of the server's data directory (meanwhile, stop-everything is accepted)";
+    Failure::new(Code::Store, detail).hint(hint)
+}
+
+/// Records how a request was answered. One of a stranger is recorded only now: what was refused is one of those of which so many are recorded, and
+/// whoever tried a join token that nobody can use waits, as who tries another one.
+pub(super) async fn answered(
+    app: &AppState,
+    recorded: RecordedRequest,
+    (code, address): (u16, Option<SocketAddr>),
+) {
+    match recorded {
+        RecordedRequest::Nothing => {}
+        RecordedRequest::Entry(entry) => app.audit.answered(entry, code).await,
+        RecordedRequest::OfStranger(entry) if (200..300).contains(&code) => {
+            let path = entry.path.clone();
+            match app.audit.record(*entry).await {
+                Ok(Some(number)) => app.audit.answered(number, code).await,
+                Ok(None) => {}
+                Err(reason) => {
+                    tracing::warn!(path, %reason, "a request was carried out, and the audit log cannot be written");
+                }
+            }
+        }
+        RecordedRequest::OfStranger(entry) => {
+            let reason = Some(format!("answered with {code}"));
+            let entry = AuditEntry { outcome: AuditOutcome::Denied, reason, ..*entry };
+            app.audit.record_refused(entry, app.clock.now()).await;
+            if code == Code::JoinToken.status() {
+                let credential = "join_token";
+                app.traffic.metrics.unauthenticated.get_or_create(&ShownCredential { credential }).inc();
+                let failures = &app.traffic.authentication_failures;
+                if let Some(delayed) = address.and_then(|address| failures.count(address, credential)) {
+                    delayed.wait().await;
+                }
+            }
         }
     }
 }
@@ -160,7 +219,7 @@ async fn read(
     let read = tokio::task::spawn_blocking(move || {
         let row = |entry: &AuditEntry| JsonRow::new(entry, &AUDIT, now).ok();
         let matches = |entry: &AuditEntry| row(entry).is_some_and(|row| list.filter.matches(&row));
-        let entries = log.read((after, list.limit), matches)?;
+        let entries = list.evaluate(|| log.read((after, list.limit), matches))?;
         Ok::<_, std::io::Error>(entries.iter().filter_map(row).collect())
     });
     let failed =

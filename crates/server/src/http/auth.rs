@@ -17,13 +17,15 @@ use http::{Method, header};
 
 use super::accepted::Accepted;
 use super::admission::{AdmissionPermit, RequestClass, Requester};
-use super::audit::{self, AuditedRoute};
+use super::audit::{self, AuditedRoute, RecordedRequest};
 use super::consistency::{self, Consistency};
 use super::credential::{credential, token, too_many};
 use super::currency;
 use super::input::PathParams;
 use super::listen::Peer;
-use super::node_certificate::{has_expired, is_of_retired, is_of_trusted, is_shown, node};
+use super::node_certificate::{
+    has_expired, is_of_retired, is_of_trusted, is_shown, named, next_key_shown, node,
+};
 use super::problem::{FORBIDDEN_HINT, Failure};
 use super::readable::Readable;
 use super::route_object::object;
@@ -131,9 +133,16 @@ pub(crate) fn guard(
         if let Err(failure) = shown {
             return failure.into_response();
         }
+        // Polls note it themselves, also where the store takes no changes.
+        if matches!(identity, Identity::Node(_))
+            && path != paths::NODE_ORDER
+            && let Err(failure) = Box::pin(next_key_shown(&app, &request)).await
+        {
+            return failure.into_response();
+        }
         let recorded = match route.allowed(&app, &request, &identity) {
-            Some(entry) => Box::pin(audit::record(&app, entry)).await,
-            None => Ok(None),
+            Some(entry) => Box::pin(audit::record(&app, entry, &identity)).await,
+            None => Ok(RecordedRequest::Nothing),
         };
         let entry = match recorded {
             Ok(entry) => entry,
@@ -141,6 +150,7 @@ pub(crate) fn guard(
         };
         request.extensions_mut().insert(Authenticated(identity));
         let measured = place.as_ref().filter(|_| accepted.is_immediate(&request));
+        let address = request.extensions().get::<Peer>().and_then(|peer| peer.address);
         let is_read =
             request.method() == Method::GET && place.as_ref().is_some_and(|place| place.is_of_people());
         let run = |request: Box<Request>| next.run(*request);
@@ -153,9 +163,7 @@ pub(crate) fn guard(
             place.observe(&app.traffic.metrics.request_seconds);
         }
         let response = currency::mark(&app, response);
-        if let Some(entry) = entry {
-            app.audit.answered(entry, response.status().as_u16()).await;
-        }
+        Box::pin(audit::answered(&app, entry, (response.status().as_u16(), address))).await;
         response
     }
 }
@@ -302,6 +310,10 @@ fn refuse(app: &AppState, request: &Request, denied: Denied) -> Response {
         Denied::Unknown if request.headers().contains_key(header::AUTHORIZATION) => {
             "the token is unknown here, expired or deleted: check BELLWETHER_TOKEN, --token-file or the context"
         }
+        Denied::Unknown if named(&app.world(), request).is_some() => {
+            "a later certificate of this node is in use: it was renewed elsewhere, as by a copy of this machine, or was joined on another one; if nobody \
+             meant that, decommission the node, which ends that certificate; to have this machine be the node: bellwether agent join --force"
+        }
         Denied::Unknown if is_shown(request) => {
             "the node of this certificate is not known here, as after a restore of a backup from before it joined: join it again: bellwether \
              agent join --force"
@@ -364,7 +376,8 @@ fn decommissioned(app: &AppState, request: &Request) -> Option<String> {
     if request.headers().contains_key(header::AUTHORIZATION) {
         return None;
     }
-    let (_, node) = node(&app.world(), request)?;
+    // Also one whose certificate was renewed elsewhere before is to know it.
+    let node = named(&app.world(), request)?;
     let mark = node.decommissioned.as_ref()?;
     Some(attribution(&mark.by, &mark.reason))
 }

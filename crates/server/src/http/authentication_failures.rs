@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::network::network;
 use super::stranger_log::{LineLimit, MOST_NETWORKS, PERIOD};
+use bellwether_rt::host_network::host_network;
 
 /// Failures of a network in a period whose answers are not delayed: a person who mistypes, or a program with an old token.
 const UNDELAYED: u64 = 10;
@@ -47,7 +47,7 @@ pub(super) struct Delayed {
 impl AuthenticationFailures {
     /// Whether another answer to this address may be delayed: not while too many of its network are.
     pub(super) fn admits(&self, address: IpAddr) -> bool {
-        let of = network(address);
+        let of = host_network(address);
         self.counted().networks.get(&of).is_none_or(|found| found.delayed < MOST_DELAYED)
     }
 
@@ -56,7 +56,7 @@ impl AuthenticationFailures {
     pub(super) fn count(&self, address: SocketAddr, credential: &'static str) -> Option<Delayed> {
         let now = Instant::now();
         let mut counted = self.counted();
-        let network = counted.place(network(address.ip()), now);
+        let network = counted.place(host_network(address.ip()), now);
         let of = counted.networks.entry(network).or_insert(OfNetwork { since: now, count: 0, delayed: 0 });
         if now.saturating_duration_since(of.since) >= PERIOD {
             (of.since, of.count) = (now, 0);

@@ -11,7 +11,7 @@ use bellwether_rt::acceptor::most_descriptors;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::network::network;
+use bellwether_rt::host_network::host_network;
 
 /// Most connections: ten thousand agents, and people.
 const MAX_CONNECTIONS: usize = 16_384;
@@ -149,7 +149,7 @@ impl Connections {
     ///
     /// `None` if too many of its network have shown nothing and none of these has been there for long: it is to be closed.
     pub(super) fn arrive(&self, address: SocketAddr) -> Option<Arc<ConnectionState>> {
-        let (network, now, evicted) = (network(address.ip()), Instant::now(), CancellationToken::new());
+        let (network, now, evicted) = (host_network(address.ip()), Instant::now(), CancellationToken::new());
         let mut unknown = self.lock();
         let of_network = unknown.networks.get(&network);
         if of_network.is_some_and(|numbers| numbers.len() >= self.limits.of_network) {

@@ -1,6 +1,7 @@
 //! Events over HTTP: pages with a blocking read, and a stream that resumes.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
@@ -11,6 +12,7 @@ use bellwether_api::problem::Code;
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::event::Event;
 use bellwether_core::words::counter::Sequence;
+use bellwether_core::words::filter::Filter;
 use bellwether_core::words::name::Namespace;
 use bellwether_core::words::time::{Span, Timestamp};
 use futures_util::Stream;
@@ -20,6 +22,7 @@ use tokio::time::Instant;
 use super::input::{NamespacePath, QueryParams};
 use super::list::{ListAnswer, ListQuery};
 use super::problem::Failure;
+use super::readable::Readable;
 use super::state::AppState;
 use crate::event_log::{self, EventLogError};
 
@@ -97,14 +100,17 @@ async fn following(
     for _ in 0..MAX_READS {
         let events = read(app, namespace, place, size).await?;
         let is_last = events.len() < size;
-        for event in events {
-            place = Sequence::new(event.seq);
-            rows.extend(row(app, &event)?.filter(|row| list.has_event(row)));
-            if rows.len() == list.limit {
-                return Ok((rows, place));
+        list.evaluate(|| {
+            for event in &events {
+                place = Sequence::new(event.seq);
+                rows.extend(row(app, event)?.filter(|row| list.has_event(row)));
+                if rows.len() == list.limit {
+                    break;
+                }
             }
-        }
-        if is_last {
+            Ok::<_, Failure>(())
+        })?;
+        if is_last || rows.len() == list.limit {
             break;
         }
     }
@@ -122,12 +128,15 @@ async fn newest(
     for _ in 0..MAX_READS {
         let start = Sequence::new(end.get().saturating_sub(size as u64));
         let events = read(app, namespace, start, size).await?;
-        for event in events.into_iter().rev().filter(|event| event.seq <= end.get()) {
-            newest.extend(row(app, &event)?.filter(|row| list.has_event(row)));
-            if newest.len() == list.limit {
-                break;
+        list.evaluate(|| {
+            for event in events.iter().rev().filter(|event| event.seq <= end.get()) {
+                newest.extend(row(app, event)?.filter(|row| list.has_event(row)));
+                if newest.len() == list.limit {
+                    break;
+                }
             }
-        }
+            Ok::<_, Failure>(())
+        })?;
         if newest.len() == list.limit || start == Sequence::ZERO || !list.is_filtered {
             break;
         }
@@ -166,22 +175,12 @@ pub(crate) async fn stream(
     };
     // The stream ends after a while and the client resumes it, so that a deleted token stops working.
     let end = app.clock.now().plus(STREAM_LIFE);
-    let (readable, clock) = (query.readable, app.clock.clone());
-    let pages = futures_util::stream::unfold((app, namespace, after), move |place| next_page(place, end));
-    let events = futures_util::StreamExt::flat_map(pages, move |page| {
-        let (last, now) = (page.last().map(|event| event.seq), clock.now());
-        let is_sent = |event: &Event| {
-            readable.has_subject(&event.subject)
-                && filter.as_ref().is_none_or(|filter| {
-                    JsonRow::new(event, &EVENTS, now).is_ok_and(|row| filter.matches(&row))
-                })
-        };
-        let sent: Vec<Event> = page.into_iter().filter(is_sent).collect();
-        let position =
-            last.filter(|last| filter.is_some() && sent.last().is_none_or(|sent| sent.seq < *last));
-        futures_util::stream::iter(
-            sent.into_iter().map(message).chain(position.map(position_message)).map(Ok),
-        )
+    let choice = Arc::new(StreamChoice { readable: query.readable, filter });
+    let place = (app, namespace, after);
+    let pages = futures_util::stream::unfold(place, move |place| next_page(place, choice.clone(), end));
+    let events = futures_util::StreamExt::flat_map(pages, |page| {
+        let position = page.position.map(position_message);
+        futures_util::stream::iter(page.events.into_iter().map(message).chain(position).map(Ok))
     });
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
@@ -199,22 +198,58 @@ fn position_message(last: u64) -> sse::Event {
 /// Where a stream is: the last event that was sent.
 type StreamPosition = (AppState, Namespace, Sequence);
 
+/// What a stream has of all events.
+struct StreamChoice {
+    readable: Readable,
+    filter: Option<Filter>,
+}
+
+/// Events of a stream.
+struct StreamPage {
+    events: Vec<Event>,
+    /// Up to which number they were read, if the last of them is not one of these.
+    position: Option<u64>,
+}
+
+impl StreamChoice {
+    /// Those of these events that the stream has.
+    fn page(&self, app: &AppState, events: Vec<Event>) -> StreamPage {
+        let (last, now) = (events.last().map(|event| event.seq), app.clock.now());
+        let is_readable = |event: &Event| self.readable.has_subject(&event.subject);
+        let events: Vec<Event> = match &self.filter {
+            None => events.into_iter().filter(is_readable).collect(),
+            Some(filter) => app.traffic.reads.evaluate(filter, || {
+                let matches =
+                    |event: &Event| JsonRow::new(event, &EVENTS, now).is_ok_and(|row| filter.matches(&row));
+                events.into_iter().filter(|event| is_readable(event) && matches(event)).collect()
+            }),
+        };
+        let is_left_out = |last: &u64| events.last().is_none_or(|event| event.seq < *last);
+        let position = last.filter(|last| self.filter.is_some() && is_left_out(last));
+        StreamPage { events, position }
+    }
+}
+
 /// The next events after a sequence number. Ends when the server stops or the store fails; the client then resumes.
 async fn next_page(
     (app, namespace, after): StreamPosition,
+    choice: Arc<StreamChoice>,
     end: Timestamp,
-) -> Option<(Vec<Event>, StreamPosition)> {
+) -> Option<(StreamPage, StreamPosition)> {
     loop {
         let left = end.since(app.clock.now());
         if app.stop.is_cancelled() || left == Span::ZERO {
             return None;
         }
-        let (reader, of) = (app.clone(), namespace.clone());
-        let page = async move { read(&reader, &of, after, STREAM_PAGE).await };
-        let events = app.traffic.reads.run(page).await.ok()?.ok()?;
-        if let Some(last) = events.last() {
-            let place = (app, namespace, Sequence::new(last.seq));
-            return Some((events, place));
+        let (reader, of, choice) = (app.clone(), namespace.clone(), choice.clone());
+        let page = async move {
+            let events = read(&reader, &of, after, STREAM_PAGE).await.ok()?;
+            let last = events.last().map(|event| Sequence::new(event.seq));
+            Some((last, choice.page(&reader, events)))
+        };
+        let (last, page) = app.traffic.reads.run(page).await.ok()??;
+        if let Some(last) = last {
+            return Some((page, (app, namespace, last)));
         }
         wait_for_more(&app, &namespace, after, left.to_duration()).await;
     }

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::{LazyConfigAcceptor, TlsAcceptor};
 
-use super::network::network;
+use bellwether_rt::host_network::host_network;
 
 /// Most handshakes of agents at the same time: thousands a second even over a slow network, and at most 30 ms of one
 /// core ahead of a person's handshake.
@@ -83,7 +83,7 @@ impl HandshakeLimiter {
         if !is_machine {
             return Ok((arrived.into_stream(tls.config().clone()).await?, ArrivalKind::Person));
         }
-        let own = address.map(|address| self.network(network(address.ip())));
+        let own = address.map(|address| self.network(host_network(address.ip())));
         let _own = match &own {
             Some(own) => own.permits.acquire().await.ok(),
             None => None,

@@ -231,7 +231,7 @@ pub(crate) struct QueryParams {
     pairs: Vec<(String, String)>,
     /// What the caller may read, for lists.
     pub(crate) readable: Readable,
-    app: AppState,
+    pub(crate) app: AppState,
     /// The namespace in the path.
     namespace: Option<Namespace>,
 }

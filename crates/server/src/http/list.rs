@@ -18,6 +18,7 @@ use serde::Serialize;
 use super::input::QueryParams;
 use super::problem::{Failure, json_response, partial_response};
 use super::readable::Readable;
+use super::state::AppState;
 
 /// The query parameters of every list.
 pub(crate) const LIST_PARAMS: [&str; 7] = ["filter", "sort", "limit", "after", "fields", "slim", "count"];
@@ -34,6 +35,7 @@ pub(crate) struct ListQuery {
     after: Option<String>,
     fields: Option<Vec<(String, Field)>>,
     is_count: bool,
+    app: AppState,
 }
 
 /// An order of a list other than its own.
@@ -134,6 +136,7 @@ impl ListQuery {
             after: query.get("after")?,
             fields: fields.transpose()?,
             is_count: query.get("count")?.unwrap_or(false),
+            app: query.app.clone(),
         })
     }
 
@@ -141,6 +144,11 @@ impl ListQuery {
     pub(crate) fn by_itself(self) -> (Self, Readable) {
         let readable = self.readable.clone();
         (Self { readable: Readable::everything(), ..self }, readable)
+    }
+
+    /// Does what evaluates the filter on many things.
+    pub(crate) fn evaluate<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.app.traffic.reads.evaluate(&self.filter, work)
     }
 
     /// Whether the list has an event: the caller may read what it is about, and the filter matches.
@@ -167,6 +175,15 @@ impl ListQuery {
     /// The page of these things that the query asks for. `rows` are all of them in the order of the list, which may leave out those
     /// up to [`Self::start`]; `is_after` says whether a thing comes after the one of this name or number.
     pub(crate) fn answer<R: ListRow>(
+        &self,
+        rows: impl Iterator<Item = R>,
+        is_after: impl Fn(&R, &str) -> bool,
+        revision: Revision,
+    ) -> Result<ListAnswer, Failure> {
+        self.evaluate(|| self.evaluated(rows, is_after, revision))
+    }
+
+    fn evaluated<R: ListRow>(
         &self,
         rows: impl Iterator<Item = R>,
         is_after: impl Fn(&R, &str) -> bool,

@@ -1,14 +1,19 @@
 //! The certificate that a node shows, and whether it is to be believed now.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use axum::extract::Request;
+use bellwether_core::access::Identity;
 use bellwether_core::records::node::Node;
 use bellwether_core::world::World;
 use http::header;
 
 use super::listen::Peer;
+use super::problem::Failure;
 use super::state::AppState;
+use crate::ops;
+use crate::ops::scope::NodeScope;
 use crate::pki::CertificateIdentity;
 
 /// The node whose present certificate was shown.
@@ -18,7 +23,13 @@ pub(super) fn node(world: &World, request: &Request) -> Option<(CertificateIdent
     node.has_key(&bearer.key_fingerprint).then_some((bearer, node))
 }
 
-/// Whether the certificate of a node was shown, known here or not.
+/// The node that a certificate names that was shown, whether it is the present one or was before; `None` if the node is not known here.
+pub(super) fn named(world: &World, request: &Request) -> Option<Arc<Node>> {
+    let bearer = request.extensions().get::<Peer>()?.bearer.as_ref()?;
+    Some(world.fleets.get(&bearer.namespace)?.nodes.get(&bearer.node)?.value.clone())
+}
+
+/// Whether a certificate of a node was shown, known here or not.
 pub(super) fn is_shown(request: &Request) -> bool {
     request.extensions().get::<Peer>().is_some_and(|peer| peer.bearer.is_some())
 }
@@ -28,6 +39,22 @@ pub(super) fn has_expired(app: &AppState, request: &Request) -> bool {
     let shown =
         node(&app.world(), request).filter(|_| !request.headers().contains_key(header::AUTHORIZATION));
     shown.is_some_and(|(bearer, _)| bearer.expires_at <= app.clock.now())
+}
+
+/// Ends the key that a node had before, once the next one is shown, in whatever request: nobody goes on with both.
+pub(super) fn next_key_shown(
+    app: &AppState,
+    request: &Request,
+) -> impl Future<Output = Result<(), Failure>> + Send {
+    let shown = node(&app.world(), request);
+    let shown = shown.filter(|(bearer, node)| node.is_next_key(&bearer.key_fingerprint));
+    let app = app.clone();
+    async move {
+        let Some((bearer, node)) = shown else { return Ok(()) };
+        let actor = Identity::Node(node.name.clone()).actor();
+        let scope = NodeScope { namespace: &bearer.namespace, node: &node.name, actor: &actor };
+        Ok(ops::node::key_shown(&app.records.transactor, scope, (&bearer.key_fingerprint, None)).await?)
+    }
 }
 
 /// Whether the authority of a certificate is trusted now: its connection may be older than that.

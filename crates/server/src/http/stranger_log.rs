@@ -9,7 +9,7 @@ use std::time::Duration;
 use h2::Reason;
 use tokio::time::Instant;
 
-use super::network::network;
+use bellwether_rt::host_network::host_network;
 
 /// Time in which what a network causes is counted together.
 pub(super) const PERIOD: Duration = Duration::from_secs(60);
@@ -62,7 +62,7 @@ impl LoadLog {
         // Held for a change of the map, never across an await; consistent after every change.
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_present = |since: Instant| now.saturating_duration_since(since) < PERIOD;
-        let mut network = network(address.ip());
+        let mut network = host_network(address.ip());
         if !counts.networks.contains_key(&network) && counts.networks.len() >= MOST_NETWORKS {
             counts.networks.retain(|_, (since, _)| is_present(*since));
             if counts.networks.len() >= MOST_NETWORKS {

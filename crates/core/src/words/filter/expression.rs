@@ -44,6 +44,18 @@ impl SavedTerm {
     }
 }
 
+impl<S> Expression<S> {
+    /// Number of its regular expressions.
+    pub(super) fn patterns(&self) -> usize {
+        match self {
+            Self::All | Self::Saved(_) => 0,
+            Self::Not(inner) => inner.patterns(),
+            Self::And(parts) | Self::Or(parts) => parts.iter().map(Self::patterns).sum(),
+            Self::Test { test, .. } => usize::from(matches!(test, Predicate::Like(_))),
+        }
+    }
+}
+
 impl Expression<SavedTerm> {
     /// The saved filters that it names, in the order of the text.
     pub(super) fn saved(&self) -> Vec<&SavedTerm> {

@@ -31,7 +31,7 @@ use self::name::field;
 use self::tokens::{
     Literal, Text, blank, expect, list, literal_of, literal_of_run, not_in, peek, refuse, symbol, token, word,
 };
-use super::error::{FilterError, MAX_FILTER_BYTES, MAX_FILTER_DEPTH};
+use super::error::{FilterError, MAX_FILTER_BYTES, MAX_FILTER_DEPTH, MAX_FILTER_PATTERNS};
 use super::expression::{Comparison, Pattern, Predicate, SavedTerm, number};
 use super::field::{Field, FieldTable, FieldType, allowed};
 use crate::words::label::is_value_byte;
@@ -114,7 +114,16 @@ pub(super) fn read(text: &str, table: &'static FieldTable) -> Result<Expression,
         return refuse(&rest, format!("it is empty; write 'all' for {}", every(table)));
     }
     let tree = either(&mut rest, Scope { text, table, depth: 0, is_call: false })?;
-    if rest.is_empty() { Ok(tree) } else { refuse(&rest, "expected 'and', 'or' or the end of the filter") }
+    if !rest.is_empty() {
+        return refuse(&rest, "expected 'and', 'or' or the end of the filter");
+    }
+    if tree.patterns() > MAX_FILTER_PATTERNS {
+        let reason = format!(
+            "it has more than {MAX_FILTER_PATTERNS} regular expressions: join them, such as \"^(web|db)-\""
+        );
+        return Err(FilterError { position: 0, reason });
+    }
+    Ok(tree)
 }
 
 fn either(rest: &mut Text<'_>, scope: Scope<'_>) -> Result<Expression, FilterError> {

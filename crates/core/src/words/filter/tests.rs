@@ -245,3 +245,12 @@ fn quoted_texts_of_any_script_end_where_they_end() {
         assert!(parse(&format!("name = '蚠é'{after}")).is_err(), "{after}");
     }
 }
+
+#[test]
+fn so_many_regular_expressions_are_enough_and_more_are_refused() {
+    let text = |count: usize| alloc::vec!["name =~ \"^web-\""; count].join(" or ");
+    assert!(parse(&text(MAX_FILTER_PATTERNS)).unwrap().has_patterns());
+    let refused = parse(&text(MAX_FILTER_PATTERNS + 1)).unwrap_err();
+    assert!(refused.reason.contains("more than 16 regular expressions"), "{refused:?}");
+    assert!(!parse("name = web-1").unwrap().has_patterns());
+}

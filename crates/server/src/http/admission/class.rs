@@ -8,7 +8,7 @@ use bellwether_core::access::{Identity, ObjectKind, RequiredAccess};
 use http::Method;
 
 use super::super::listen::Peer;
-use super::super::network::network;
+use bellwether_rt::host_network::host_network;
 
 /// The class of a request. Classes do not share limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Requester {
                 Self::Node(home.map(|home| home.namespace.to_string()).unwrap_or_default(), node.to_string())
             }
             Identity::Anonymous => {
-                Self::Address(peer.and_then(|peer| peer.address).map(|address| network(address.ip())))
+                Self::Address(peer.and_then(|peer| peer.address).map(|address| host_network(address.ip())))
             }
         }
     }
