@@ -108,6 +108,7 @@ impl ServerLink {
         let ParamSource { connection, namespace, node } = self.source;
         // Counts how many reports the server requested, and which of these requests were answered.
         let [(report_requests, requested), (delivered, deliveries)] = [(); 2].map(|()| watch::channel(0_u64));
+        let numbers = Arc::new(SharedNumbers::new(self.clock.now()));
         let place = (connection.clone(), namespace.clone(), node.clone());
         let job_logs = LogAnswers::new(place, (self.ledger.clone(), self.logs), tasks);
         let poll = order_poll::OrderPoll {
@@ -119,6 +120,7 @@ impl ServerLink {
             orders: self.orders,
             board: self.board.clone(),
             report_requests,
+            numbers: numbers.clone(),
             deliveries,
             snapshot: self.snapshot,
             wants_catalogue: self.wants_catalogue,
@@ -141,13 +143,14 @@ impl ServerLink {
             node: node.clone(),
             namespace: namespace.clone(),
             board: self.board.subscribe(),
+            machine: matches!(self.owner, LinkOwner::Machine(_)).then(|| self.board.clone()),
             requested: requested.clone(),
             delivered,
             told: report::ToldJobs::new(),
             parts: 0,
             clock: self.clock.clone(),
             gate: StartGate::closed(),
-            numbers: SharedNumbers::new(self.clock.now()),
+            numbers,
         };
         tasks.spawn("report", deliver(report, connection.moves(), self.seed, tasks.clone()));
         let logs =
@@ -214,6 +217,7 @@ impl MachineLink {
             node: node.clone(),
             namespace: namespace.clone(),
             members,
+            board: board.subscribe(),
             requested: requested.clone(),
             numbers: SharedNumbers::new(clock.now()),
             repeats: (0, None),

@@ -6,6 +6,7 @@ use bellwether_api::v1;
 use bellwether_core::local::account::{self, AgentActivity, EntityAccount, StateReason};
 use bellwether_core::local::health::CheckHistory;
 use bellwether_core::local::health_tracker::vital;
+use bellwether_core::local::report_numbers::OTHERS_REPORT;
 use bellwether_core::local::statuses::{LocalStatuses, StatusUpdate};
 use bellwether_core::records::job::{Job, NodeJobs};
 use bellwether_core::records::order::Order;
@@ -59,6 +60,8 @@ pub(crate) struct ReportBoard {
     pub(crate) dismissed: BTreeSet<EntityName>,
     /// Why the last order was refused, if it was; that order may be newer than `generation`.
     pub(crate) refused_order: Option<String>,
+    /// Whether another agent reports as this node.
+    pub(crate) is_doubled: bool,
     /// Why entities cannot begin a step: their entries in the ledger cannot be written.
     pub(crate) unrecorded: BTreeMap<EntityName, String>,
     /// Whether this node is set up; `None` before the first check.
@@ -238,7 +241,8 @@ impl ReportBoard {
             let (entity, reason) = self.unrecorded.first_key_value()?;
             Some(format!("{reason}; no step of {entity} begins"))
         };
-        let reason = self.refused_order.clone().or_else(unrecorded)?;
+        let doubled = || self.is_doubled.then(|| OTHERS_REPORT.to_owned());
+        let reason = self.refused_order.clone().or_else(unrecorded).or_else(doubled)?;
         let failed = v1::status::StatusState::from(StatusState::Failed).into();
         Some(v1::status::Status { reason: cut(&reason), ..failed })
     }

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 /// The media type of a problem.
 pub const MEDIA_TYPE: &str = "application/problem+json";
 
+/// What the detail of a conflict says of a report that came after a later one. Agents know by it that they are not the only ones who report.
+pub const LATER_IS_KNOWN: &str = "a later one is known";
+
 /// An error of the API.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Problem {

@@ -14,6 +14,7 @@ use super::connection::Connection;
 use super::deliver::Delivery;
 use super::report_numbers::SharedNumbers;
 use crate::ensemble::{KnownMembers, NodeTold};
+use crate::report_board::ReportBoard;
 
 /// Time after which the members are sent again although nothing changed; a server writes nothing then.
 const REPEAT: Duration = Duration::from_secs(60);
@@ -27,6 +28,8 @@ pub(super) struct MemberSender {
     pub(super) node: NodeName,
     pub(super) namespace: Namespace,
     pub(super) members: KnownMembers,
+    /// Where the generation of the order in force is.
+    pub(super) board: watch::Receiver<ReportBoard>,
     /// How many reports were requested: a server that requests one has forgotten the members as well.
     pub(super) requested: watch::Receiver<u64>,
     pub(super) numbers: SharedNumbers<Members>,
@@ -73,11 +76,10 @@ impl Delivery for MemberSender {
             devices: map_from(members.devices.iter().map(|(serial, of)| (serial.to_string(), of.into()))),
             unrecorded: map_from(members.unrecorded.iter().map(|(name, of)| (name.to_string(), of.into()))),
             epoch: 0,
+            generation: self.board.borrow().generation.get(),
         };
         let sent = self.connection.client()?.members(self.namespace.as_str(), &report).await;
-        if matches!(&sent, Err(CallError::Problem(problem)) if problem.code == Code::Conflict) {
-            self.numbers.overtaken();
-        }
+        self.numbers.sent(&sent);
         sent
     }
 

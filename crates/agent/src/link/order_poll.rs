@@ -25,6 +25,7 @@ use tokio::sync::watch;
 
 use super::connection::Connection;
 use super::job_logs::LogAnswers;
+use super::report_numbers::SharedNumbers;
 use super::retry::{cannot, retry_after};
 use crate::catalogue::CatalogueSnapshot;
 use crate::identity::Identity;
@@ -54,6 +55,8 @@ pub(super) struct OrderPoll {
     pub(super) orders: watch::Sender<Option<Arc<Order>>>,
     pub(super) board: watch::Sender<ReportBoard>,
     pub(super) report_requests: watch::Sender<u64>,
+    /// The numbers of the reports.
+    pub(super) numbers: Arc<SharedNumbers<ReportBoard>>,
     pub(super) deliveries: watch::Receiver<u64>,
     pub(super) snapshot: watch::Sender<Arc<CatalogueSnapshot>>,
     pub(super) wants_catalogue: watch::Receiver<bool>,
@@ -150,6 +153,8 @@ impl OrderPoll {
             params: self.live_params.as_ref().map(|live| live.borrow().tag.clone()),
             // A logical node is called with the identity of its host, which takes in others.
             authorities: self.lease.is_none().then(|| self.connection.identity().trusted_version()),
+            // One that is hosted elsewhere meanwhile is another one's to report.
+            reported: self.lease.is_none().then(|| self.numbers.last()).flatten(),
         };
         let client = self.connection.client()?;
         client.sync(self.namespace.as_str(), self.node.as_str(), known, wait.to_duration()).await

@@ -82,9 +82,7 @@ impl Delivery for ProbeSender {
         let stores = stores.iter().map(|(name, store)| (name.to_string(), store.into())).collect();
         let probes = NodeProbes { node: self.node.to_string(), received_at_ms: 0, sequence, stores };
         let sent = self.connection.client()?.probes(self.namespace.as_str(), &probes).await;
-        if matches!(&sent, Err(CallError::Problem(problem)) if problem.code == Code::Conflict) {
-            self.numbers.overtaken();
-        }
+        self.numbers.sent(&sent);
         sent
     }
 

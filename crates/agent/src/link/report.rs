@@ -1,9 +1,9 @@
 //! Reports: the whole board, delivered when it changed, when the server requests one, and on a new connection.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bellwether_api::client::CallError;
-use bellwether_api::problem::Code;
 use bellwether_api::v1;
 use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_rt::clock::Clock;
@@ -23,6 +23,8 @@ pub(super) struct ReportSender {
     pub(super) node: NodeName,
     pub(super) namespace: Namespace,
     pub(super) board: watch::Receiver<ReportBoard>,
+    /// Where it is told that another agent reports as this machine; `None` of a logical node, which another one may host meanwhile.
+    pub(super) machine: Option<watch::Sender<ReportBoard>>,
     /// How many reports were requested.
     pub(super) requested: watch::Receiver<u64>,
     /// The last of these requests that a delivered report answers.
@@ -35,7 +37,7 @@ pub(super) struct ReportSender {
     /// Closed until every entity of the ledger has an account.
     pub(super) gate: StartGate,
     /// The numbers of the reports.
-    pub(super) numbers: SharedNumbers<ReportBoard>,
+    pub(super) numbers: Arc<SharedNumbers<ReportBoard>>,
 }
 
 impl Delivery for ReportSender {
@@ -60,8 +62,10 @@ impl Delivery for ReportSender {
         let report = board.report(&self.node, self.clock.now(), &board.untold(&self.told_before(*requested)));
         let report = v1::report::Report { sequence: self.numbers.next(board), ..report };
         let sent = self.connection.client()?.report(self.namespace.as_str(), &report).await;
-        if matches!(&sent, Err(CallError::Problem(problem)) if problem.code == Code::Conflict) {
-            self.numbers.overtaken();
+        if self.numbers.sent(&sent)
+            && let Some(board) = &self.machine
+        {
+            board.send_if_modified(|board| !std::mem::replace(&mut board.is_doubled, true));
         }
         sent
     }

@@ -2,6 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use bellwether_api::client::CallError;
+use bellwether_api::problem::{Code, LATER_IS_KNOWN};
 use bellwether_core::local::report_numbers::ReportNumbers;
 use bellwether_core::words::time::Timestamp;
 
@@ -26,7 +28,18 @@ impl<T: Clone + PartialEq> SharedNumbers<T> {
         self.numbers().delivered();
     }
 
-    pub(super) fn overtaken(&self) {
-        self.numbers().overtaken();
+    /// The number of the last one that was sent; `None` before the first one.
+    pub(super) fn last(&self) -> Option<u64> {
+        self.numbers().last()
+    }
+
+    /// Hears what became of a report; whether another agent has sent a later one.
+    pub(super) fn sent(&self, sent: &Result<(), CallError>) -> bool {
+        let Err(CallError::Problem(problem)) = sent else { return false };
+        if problem.code != Code::Conflict {
+            return false;
+        }
+        // It may also be that others wrote at the same time.
+        self.numbers().overtaken() && problem.detail.contains(LATER_IS_KNOWN)
     }
 }

@@ -45,6 +45,7 @@ mod story_cut_off;
 mod story_databases;
 mod story_descriptors;
 mod story_doctor;
+mod story_doubled;
 mod story_ensemble_adopted;
 mod story_ensemble_clocks;
 mod story_ensemble_foundation;

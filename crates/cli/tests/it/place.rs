@@ -106,11 +106,28 @@ impl Setup {
         agent.wait().unwrap().code()
     }
 
-    /// kill -9.
+    /// kill -9; of one that does not run, nothing.
     pub(crate) fn kill_server(&mut self) {
-        let mut server = self.server.take().unwrap();
+        let Some(mut server) = self.server.take() else { return };
         server.kill().unwrap();
         server.wait().unwrap();
+    }
+
+    /// Takes a backup of the store, the only one of this place, and goes on.
+    pub(crate) async fn back_up(&mut self) {
+        self.kill_server();
+        let (config, file) = (self.path("server.toml"), self.path("all.backup"));
+        done(self, &["server", "backup", "--config", &config, &file]);
+        self.start_server().await;
+    }
+
+    /// Restores that backup, in place of all that was recorded since.
+    pub(crate) async fn put_back(&mut self) {
+        self.kill_server();
+        let (config, file) = (self.path("server.toml"), self.path("all.backup"));
+        std::fs::remove_dir_all(self.path("server/store")).unwrap();
+        done(self, &["server", "restore", "--config", &config, &file]);
+        self.start_server().await;
     }
 
     /// Joins a node and starts its agent with these entity sections.
@@ -326,6 +343,11 @@ pub(crate) fn done(place: &Setup, args: &[&str]) -> String {
     let output = place.run(args);
     assert_eq!(code(&output), 0, "{args:?}: {}{}", text(&output.stdout), text(&output.stderr));
     text(&output.stdout)
+}
+
+/// Copies a directory with all that is in it.
+pub(crate) fn copied(from: &str, to: &str) {
+    assert!(std::process::Command::new("cp").args(["-a", from, to]).status().unwrap().success());
 }
 
 /// Asks again and again, a little apart, until it holds.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use bellwether_api::v1::ensemble::members::EnsembleMember;
 
-use crate::place::{Setup, code, done, free_ports, text, wait_for};
+use crate::place::{Setup, code, copied, done, free_ports, text, wait_for};
 use crate::story_redis_ensemble::{
     Writer, another_is_primary, are_instances_of_a_service, complete, installed, kill, primary, programs,
     spec,
@@ -30,10 +30,6 @@ async fn all_replaced(place: &Setup, before: &[EnsembleMember]) -> Vec<EnsembleM
     members
 }
 
-fn copied(from: &str, to: &str) {
-    assert!(std::process::Command::new("cp").args(["-a", from, to]).status().unwrap().success());
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn records_that_are_older_than_the_members_of_a_redis_change_nothing_and_newer_ones_mend_all() {
     let mut place = installed().await;
@@ -42,11 +38,8 @@ async fn records_that_are_older_than_the_members_of_a_redis_change_nothing_and_n
     let before = complete(&place, 3).await;
     let addresses: Vec<String> = (1..=5).map(|number| format!("127.0.34.{number}:{port}")).collect();
     let writer = Writer::start(addresses);
-    let (config, file) = (place.path("server.toml"), place.path("all.backup"));
-    let (store, newer) = (place.path("server/store"), place.path("newer"));
-    place.kill_server();
-    done(&place, &["server", "backup", "--config", &config, &file]);
-    place.start_server().await;
+    let (store, newer, config) = (place.path("server/store"), place.path("newer"), place.path("server.toml"));
+    place.back_up().await;
     let members = all_replaced(&place, &before).await;
     let running = || members.iter().map(|member| programs(port, member)).collect::<Vec<_>>();
     let pids = running();
@@ -54,10 +47,7 @@ async fn records_that_are_older_than_the_members_of_a_redis_change_nothing_and_n
 
     place.kill_server();
     copied(&store, &newer);
-    std::fs::remove_dir_all(&store).unwrap();
-    let restored = place.run(&["server", "restore", "--config", &config, &file]);
-    assert!(restored.status.success(), "{}", text(&restored.stderr));
-    place.start_server().await;
+    place.put_back().await;
     let why = || done(&place, &["why", "ensemble/cache"]);
     let newer_are_known =
         async || why().contains("which is not recorded") && why().contains("a newer backup");
@@ -87,11 +77,7 @@ async fn the_primary_that_was_made_after_the_backup_stays_though_the_one_before_
     let [port] = free_ports();
     place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
     let former = primary(&complete(&place, 3).await);
-    let (config, file, store) =
-        (place.path("server.toml"), place.path("all.backup"), place.path("server/store"));
-    place.kill_server();
-    done(&place, &["server", "backup", "--config", &config, &file]);
-    place.start_server().await;
+    place.back_up().await;
     done(&place, &["ensemble", "failover", "cache"]);
     let present = primary(&another_is_primary(&place, 3, &former).await);
     place.kill_server();
@@ -101,9 +87,7 @@ async fn the_primary_that_was_made_after_the_backup_stays_though_the_one_before_
     let writer = Writer::start(vec![address.clone()]);
     writer.goes_on().await;
 
-    std::fs::remove_dir_all(&store).unwrap();
-    done(&place, &["server", "restore", "--config", &config, &file]);
-    place.start_server().await;
+    place.put_back().await;
     place.resume_agent(&former.node);
     let why = || done(&place, &["why", "ensemble/cache"]);
     let said = format!("member {} is a primary, and not a replica, as is recorded", present.number);
@@ -122,6 +106,42 @@ async fn the_primary_that_was_made_after_the_backup_stays_though_the_one_before_
     writer.all_is_at(&address, "after a restore of records of before a failover").await;
 }
 
+/// Nobody has told the server that its data are older. Its nodes follow later orders, and say so before anything is ordered.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_on_older_data_orders_no_roles_and_the_primary_takes_writes_all_the_time() {
+    let mut place = installed().await;
+    let [port] = free_ports();
+    place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
+    let former = primary(&complete(&place, 3).await);
+    let (store, older) = (place.path("server/store"), place.path("older"));
+    place.kill_server();
+    copied(&store, &older);
+    place.start_server().await;
+    done(&place, &["ensemble", "failover", "cache"]);
+    let present = primary(&another_is_primary(&place, 3, &former).await);
+    let address = present.peer_url.clone().unwrap().replace("redis://", "");
+    let writer = Writer::start(vec![address.clone()]);
+    writer.goes_on().await;
+
+    place.kill_server();
+    std::fs::remove_dir_all(&store).unwrap();
+    copied(&older, &store);
+    place.start_server().await;
+    let why = || done(&place, &["why", "ensemble/cache"]);
+    let said = format!("member {} is a primary, and not a replica, as is recorded", present.number);
+    let is_known = async || why().contains("follows an order that is later") && why().contains(&said);
+    wait_for("it is known that the data are older", is_known).await;
+    for _ in 0..5 {
+        writer.goes_on().await;
+    }
+    assert!(done(&place, &["status"]).contains("cache: held"), "{}", done(&place, &["status"]));
+    done(&place, &["ensemble", "resume", "cache", "--accept-data-loss", "--yes"]);
+    let now = complete(&place, 3).await;
+    assert_eq!(now.iter().filter(|member| member.number > 3).count(), 0, "{now:?}");
+    assert_eq!(primary(&now).number, present.number);
+    writer.all_is_at(&address, "on a server with records of before a failover").await;
+}
+
 /// The primary is the one that is recorded, and its replicas are not: it lets them go on following it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_primary_whose_replicas_are_newer_than_the_backup_takes_writes_all_the_time() {
@@ -129,11 +149,7 @@ async fn a_primary_whose_replicas_are_newer_than_the_backup_takes_writes_all_the
     let [port] = free_ports();
     place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
     let before = complete(&place, 3).await;
-    let (config, file, store) =
-        (place.path("server.toml"), place.path("all.backup"), place.path("server/store"));
-    place.kill_server();
-    done(&place, &["server", "backup", "--config", &config, &file]);
-    place.start_server().await;
+    place.back_up().await;
     let own = primary(&before);
     let replicas: Vec<_> = before.into_iter().filter(|member| member.number != own.number).collect();
     all_replaced(&place, &replicas).await;
@@ -141,10 +157,7 @@ async fn a_primary_whose_replicas_are_newer_than_the_backup_takes_writes_all_the
     let writer = Writer::start(vec![address.clone()]);
     writer.goes_on().await;
 
-    place.kill_server();
-    std::fs::remove_dir_all(&store).unwrap();
-    done(&place, &["server", "restore", "--config", &config, &file]);
-    place.start_server().await;
+    place.put_back().await;
     let why = || done(&place, &["why", "ensemble/cache"]);
     wait_for("its replicas are told of", async || why().matches("which is not recorded").count() >= 2).await;
     for _ in 0..5 {
@@ -163,11 +176,7 @@ async fn a_primary_whose_replicas_are_newer_than_the_backup_takes_writes_all_the
 #[tokio::test(flavor = "multi_thread")]
 async fn members_of_an_ensemble_that_is_newer_than_the_backup_are_told_of_and_in_nobodys_way() {
     let mut place = installed().await;
-    let (config, file, store) =
-        (place.path("server.toml"), place.path("all.backup"), place.path("server/store"));
-    place.kill_server();
-    done(&place, &["server", "backup", "--config", &config, &file]);
-    place.start_server().await;
+    place.back_up().await;
     let [port] = free_ports();
     place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
     let members = complete(&place, 3).await;
@@ -176,10 +185,7 @@ async fn members_of_an_ensemble_that_is_newer_than_the_backup_are_told_of_and_in
     let running = || members.iter().map(|member| programs(port, member)).collect::<Vec<_>>();
     let pids = running();
 
-    place.kill_server();
-    std::fs::remove_dir_all(&store).unwrap();
-    done(&place, &["server", "restore", "--config", &config, &file]);
-    place.start_server().await;
+    place.put_back().await;
     wait_for("its nodes tell of them", async || {
         done(&place, &["status"]).contains("cache: 3 members are not recorded")
     })
@@ -221,11 +227,7 @@ async fn members_of_an_ensemble_that_is_newer_than_the_backup_are_told_of_and_in
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_joins_anew_after_a_restore_tells_of_its_member_and_keeps_it() {
     let mut place = Setup::new().await;
-    let (config, file, store) =
-        (place.path("server.toml"), place.path("all.backup"), place.path("server/store"));
-    place.kill_server();
-    done(&place, &["server", "backup", "--config", &config, &file]);
-    place.start_server().await;
+    place.back_up().await;
     let [port] = free_ports();
     let sections = "addresses = { lo = [\"127.0.34.9\"] }\n\n[ensembles]\n";
     place.start_agent("late-1", sections);
@@ -235,9 +237,7 @@ async fn a_node_that_joins_anew_after_a_restore_tells_of_its_member_and_keeps_it
 
     place.kill_server();
     place.kill_agent("late-1");
-    std::fs::remove_dir_all(&store).unwrap();
-    done(&place, &["server", "restore", "--config", &config, &file]);
-    place.start_server().await;
+    place.put_back().await;
     let token = done(&place, &["join-token", "create", "--node", "late-1"]);
     let (token_file, data) = (place.path("late-1/join-token"), place.path("late-1/data"));
     std::fs::write(&token_file, token).unwrap();

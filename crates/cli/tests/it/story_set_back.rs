@@ -1,9 +1,9 @@
 //! A ledger that was copied back from an older directory, or of which files were removed, on real processes: what the node told of a run and
 //! does not know any more is lost, its tasks do not run again, and whoever waits for it is told.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
-use crate::place::{Setup, code, done, text, wait_for};
+use crate::place::{Setup, code, copied, done, text, wait_for};
 use crate::story_jobs::states;
 use crate::story_workflows::{apply, installed, lines, start, why};
 
@@ -52,9 +52,6 @@ async fn a_job_of_which_the_ledger_lost_its_files_is_lost_and_its_log_ends() {
 async fn a_job_that_a_ledger_that_was_copied_back_does_not_know_is_lost_and_not_run_again() {
     let mut place = installed(&["web-1"]).await;
     let (begun, ledger, copy) = (place.path("begun"), place.path("web-1/data/ledger"), place.path("copy"));
-    let copied = |from: &str, to: &str| {
-        assert!(Command::new("cp").args(["-a", from, to]).status().unwrap().success());
-    };
     place.stop_agent("web-1");
     copied(&ledger, &copy);
     place.resume_agent("web-1");

@@ -22,6 +22,7 @@ pub mod reports;
 pub mod requests;
 pub mod restored;
 mod rolling;
+pub mod set_back;
 mod snapshots;
 pub mod strangers;
 pub mod verdict;

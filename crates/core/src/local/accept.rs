@@ -1,6 +1,7 @@
 //! Whether the agent accepts an order. Generations and terms only grow.
 
 use crate::records::order::Order;
+use crate::records::report::SET_BACK;
 use crate::words::counter::{Generation, Term};
 
 /// Why an order is refused. The text follows "cannot ".
@@ -8,8 +9,9 @@ use crate::words::counter::{Generation, Term};
 pub enum StaleOrder {
     /// Its leadership term is older than that of the present order.
     #[error(
-        "accept an order of term {offered}: the stored order has term {known}; if it goes on, the store of the servers was set back: stop them, then run \
-         `bellwether server restore --in-place`"
+        "{start}{offered}: the stored order has term {known}; if it goes on, the store of the servers was set back: stop them, then run \
+         `bellwether server restore --in-place`",
+        start = SET_BACK
     )]
     Term {
         /// Term of the refused order.
@@ -64,6 +66,8 @@ mod tests {
         assert_eq!(newer(Some(&known), &order(6, 4)), Ok(()));
         assert!(matches!(newer(Some(&known), &order(5, 3)), Err(StaleOrder::Generation { .. })));
         assert!(matches!(newer(Some(&known), &order(4, 4)), Err(StaleOrder::Generation { .. })));
-        assert!(matches!(newer(Some(&known), &order(9, 2)), Err(StaleOrder::Term { .. })));
+        let older = newer(Some(&known), &order(9, 2)).unwrap_err();
+        assert!(matches!(older, StaleOrder::Term { .. }));
+        assert!(alloc::format!("{older}").starts_with(SET_BACK), "the control plane knows it by that");
     }
 }

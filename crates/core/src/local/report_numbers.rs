@@ -5,6 +5,10 @@ use crate::words::time::Timestamp;
 /// Numbers for each second: an agent that starts again a second later begins above them.
 const PER_SECOND: u64 = 1 << 20;
 
+/// That another agent reports as this node.
+pub const OTHERS_REPORT: &str = "another agent reports as this node and follows its orders, such as one on a copy of the data directory or of the machine: stop one of \
+                       the two, join it as a node of its own, then restart the other (or this machine was set back to a snapshot of its memory: restart the agent)";
+
 /// Gives each report that says something new a number above all before, over restarts of the agent: numbers
 /// begin with the time of the start. Where that went back, the server says that a later report is known, and
 /// they jump ahead.
@@ -14,6 +18,8 @@ pub struct ReportNumbers<T> {
     /// What was sent with that number.
     sent: Option<T>,
     acknowledged: bool,
+    /// Whether any has arrived.
+    any_arrived: bool,
     /// How far to jump ahead the next time.
     jump: u64,
 }
@@ -23,7 +29,7 @@ impl<T: Clone + PartialEq> ReportNumbers<T> {
     #[must_use]
     pub const fn new(now: Timestamp) -> Self {
         let last = (now.as_millis() / 1_000).saturating_mul(PER_SECOND);
-        Self { last, sent: None, acknowledged: false, jump: PER_SECOND }
+        Self { last, sent: None, acknowledged: false, any_arrived: false, jump: PER_SECOND }
     }
 
     /// The number of the next report. One that is known to have arrived has the same number when it is sent again.
@@ -36,15 +42,23 @@ impl<T: Clone + PartialEq> ReportNumbers<T> {
         self.last
     }
 
-    /// The last report has arrived.
-    pub const fn delivered(&mut self) {
-        (self.acknowledged, self.jump) = (true, PER_SECOND);
+    /// The number of the last report; `None` before the first one.
+    #[must_use]
+    pub const fn last(&self) -> Option<u64> {
+        if self.sent.is_some() { Some(self.last) } else { None }
     }
 
-    /// A later report than the last one is known.
-    pub const fn overtaken(&mut self) {
+    /// The last report has arrived.
+    pub const fn delivered(&mut self) {
+        (self.acknowledged, self.any_arrived, self.jump) = (true, true, PER_SECOND);
+    }
+
+    /// A later report than the last one is known. Whether somebody else has sent it: before the first one has arrived, it may be one of before a
+    /// restart, of a clock that was ahead; afterwards, all of this agent are earlier.
+    pub const fn overtaken(&mut self) -> bool {
         self.last = self.last.saturating_add(self.jump);
         self.jump = self.jump.saturating_mul(16);
+        self.any_arrived
     }
 }
 
@@ -68,9 +82,18 @@ mod tests {
         let mut back = ReportNumbers::new(Timestamp::from_millis(5_000));
         let known = ReportNumbers::new(Timestamp::from_millis(157_680_005_000)).next(&1);
         let tries = (0..64).take_while(|_| {
-            back.overtaken();
+            assert!(!back.overtaken(), "it may have been before the restart");
             back.next(&1) < known
         });
         assert!(tries.count() < 8);
+    }
+
+    #[test]
+    fn who_is_overtaken_after_one_has_arrived_is_not_the_only_one_who_reports() {
+        let mut numbers = ReportNumbers::new(Timestamp::from_millis(5_000));
+        numbers.next(&1);
+        numbers.delivered();
+        numbers.next(&2);
+        assert!(numbers.overtaken());
     }
 }

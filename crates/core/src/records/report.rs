@@ -51,6 +51,9 @@ pub struct Report {
     pub deleted: BTreeMap<Category, u64>,
 }
 
+/// How an agent begins to say that it follows orders of a later term than that of what it was sent: the store of the control plane was set back.
+pub const SET_BACK: &str = "accept an order of term ";
+
 impl Report {
     /// Whether a report that came before this one was made after it.
     #[must_use]
@@ -178,6 +181,13 @@ impl Report {
     pub fn order_refusal(&self) -> Option<&str> {
         let (_, status) = self.statuses.iter().find(|(category, _)| category.as_str() == ORDERS)?;
         status.is_failed().then_some(status.reason.as_str())
+    }
+
+    /// Why the node does not accept its orders, if it follows orders of a later term: those of a control plane of which this one has older data.
+    #[must_use]
+    pub fn is_set_back(&self) -> Option<&str> {
+        let refusal = self.order_refusal()?;
+        refusal.strip_prefix("cannot ").is_some_and(|reason| reason.starts_with(SET_BACK)).then_some(refusal)
     }
 }
 

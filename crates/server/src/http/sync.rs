@@ -45,13 +45,14 @@ pub(crate) async fn sync(
     peer: Option<Extension<Peer>>,
     query: QueryParams,
 ) -> Result<JsonAnswer<OrderPoll>, Failure> {
-    query.only(&["generation", "catalogue", "servers", "params", "authorities", "wait"])?;
+    query.only(&["generation", "catalogue", "servers", "params", "authorities", "reported", "wait"])?;
     let known = Known {
         generation: Generation::new(query.get("generation")?.unwrap_or_default()),
         catalogue: query.get("catalogue")?.map(LogPosition::new),
         params: query.get("params")?,
         authorities: query.get("authorities")?,
     };
+    let reported: Option<u64> = query.get("reported")?;
     let server_list: Option<String> = query.get("servers")?;
     let wait = query.get::<String>("wait")?.map_or(Ok(WAIT), |_| query.wait())?;
     // Dropped, so that it does not occupy memory while the poll waits.
@@ -66,7 +67,10 @@ pub(crate) async fn sync(
     }
     // Opened before the world is read, so that an order in between wakes this poll.
     let mut session = app.traffic.sessions.open(&namespace, &name);
-    let wait = if lacks_report(&app.world(), &namespace, &name) { wait.min(UNREPORTED_WAIT) } else { wait };
+    // As of now: it goes on reporting while the poll waits.
+    let is_overtaken = is_overtaken(&app.world(), (&namespace, &name), reported);
+    let is_asked_soon = is_overtaken || lacks_report(&app.world(), &namespace, &name);
+    let wait = if is_asked_soon { wait.min(UNREPORTED_WAIT) } else { wait };
     let mut catalogue = app.traffic.sessions.catalogue(&namespace);
     let news = async {
         loop {
@@ -102,7 +106,7 @@ pub(crate) async fn sync(
     let servers = server_list.and_then(|tag| servers::news(&world, app.clock.now(), &tag));
     Ok(JsonAnswer(OrderPoll {
         order,
-        report_requested: lacks_report(&world, &namespace, &name),
+        report_requested: is_overtaken || lacks_report(&world, &namespace, &name),
         catalogue,
         servers,
         params,
@@ -181,6 +185,12 @@ fn newer(
 ) -> Option<bellwether_api::v1::order::Order> {
     let order = &world.fleets.get(namespace)?.orders.get(name)?.value;
     (order.generation > known).then(|| (&**order).into())
+}
+
+/// Whether a later report of a node is known than the last one that this agent of it has sent.
+fn is_overtaken(world: &World, (namespace, name): (&Namespace, &NodeName), sent: Option<u64>) -> bool {
+    let last = || Some(world.fleets.get(namespace)?.reports.get(name)?.value.sequence);
+    sent.zip(last()).is_some_and(|(sent, last)| last > sent)
 }
 
 fn lacks_report(world: &World, namespace: &Namespace, name: &NodeName) -> bool {

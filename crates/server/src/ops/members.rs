@@ -3,7 +3,9 @@
 use bellwether_api::v1;
 use bellwether_core::access::Identity;
 use bellwether_core::decide::ensembles::reports::absorb;
+use bellwether_core::decide::ensembles::set_back;
 use bellwether_core::records::member::NodeMembers;
+use bellwether_core::words::counter::Generation;
 use bellwether_core::words::name::{Namespace, NodeName};
 
 use super::OpError;
@@ -22,6 +24,7 @@ pub async fn absorb_members(
     shape: v1::ensemble::reports::NodeMembers,
 ) -> Result<(), OpError> {
     about_itself(&shape.node, node)?;
+    let generation = Generation::new(shape.generation);
     let members = NodeMembers::try_from(shape)?;
     let actor = Identity::Node(node.clone()).actor();
     transactor
@@ -31,7 +34,8 @@ pub async fn absorb_members(
             if last.is_some_and(|last| members.is_overtaken(last)) {
                 return Err(overtaken("members of ensembles", node));
             }
-            Ok((absorb(fleet, last, members.clone(), now), ()))
+            let reported = absorb(fleet, last, members.clone(), now);
+            Ok((set_back::noted(fleet, (node, generation), reported), ()))
         })
         .await
 }

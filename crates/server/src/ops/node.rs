@@ -4,6 +4,7 @@ pub mod decommission;
 mod join_token;
 mod predecessor;
 
+use bellwether_api::problem::LATER_IS_KNOWN;
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
 use bellwether_api::v1::labels::labels_in;
@@ -362,7 +363,7 @@ pub(super) fn about_itself(reported: &str, node: &NodeName) -> Result<(), OpErro
 
 /// The refusal of what a node reported before what is known of it already.
 pub(super) fn overtaken(what: &str, node: &NodeName) -> OpError {
-    let reason = format!("take the {what} of node {node}: a later one is known");
+    let reason = format!("take the {what} of node {node}: {LATER_IS_KNOWN}");
     OpError::Moved { reason, hint: "give the next one a larger `sequence`".to_owned() }
 }
 

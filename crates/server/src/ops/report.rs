@@ -2,6 +2,7 @@
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
+use bellwether_core::decide::ensembles::set_back;
 use bellwether_core::decide::jobs;
 use bellwether_core::decide::report::{EVENTS_AT_ONCE, absorb, absorb_unassigned, delete, part, set};
 use bellwether_core::records::report::Report;
@@ -43,15 +44,14 @@ pub async fn absorb_report(
             };
             let is_large = absorbed.as_ref().is_some_and(|absorbed| absorbed.events.len() > EVENTS_AT_ONCE);
             if is_large && let Some(part) = part(last, &of_ledger, number) {
-                return Ok((absorb(last, part, now), false));
+                return Ok((absorb(last, part, now).map(Into::into), false));
             }
             let jobs = jobs::absorb(fleet, &report, &told);
-            if absorbed.is_none() && jobs.is_empty() {
-                return Ok((None, true));
+            let mut reported = absorbed;
+            if !jobs.is_empty() {
+                reported.get_or_insert_default().writes.extend(jobs);
             }
-            let mut changeset = absorbed.unwrap_or_default();
-            changeset.writes.extend(jobs);
-            Ok((Some(changeset), true))
+            Ok((set_back::noted(fleet, (node, report.generation), reported), true))
         });
         if absorbing.await? {
             break;

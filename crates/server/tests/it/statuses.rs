@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bellwether_api::client::NodeLogKey;
+use bellwether_api::client::{NodeKnowledge, NodeLogKey};
 use bellwether_api::problem::Code;
 use bellwether_api::v1::log::NewLog;
 use bellwether_api::v1::report::{EntityReport, Report, TargetHealth};
@@ -292,6 +292,23 @@ async fn a_report_that_arrives_after_a_later_one_is_refused_and_changes_nothing(
     shows(&installation, "web-1", "backup", "success").await;
     node.client.report("default", &numbered(3, "failed")).await.unwrap();
     shows(&installation, "web-1", "backup", "failed").await;
+}
+
+/// One that has nothing new to say finds out as well.
+#[tokio::test]
+async fn an_agent_whose_last_report_is_not_the_last_of_its_node_is_asked_for_another() {
+    let installation = Installation::new().await;
+    let node = installation.node("web-1").await;
+    node.client.report("default", &Report { sequence: 2, ..node.empty_report() }).await.unwrap();
+    let is_asked = async |reported| {
+        let known = NodeKnowledge { reported, ..NodeKnowledge::default() };
+        let wait = Duration::from_millis(1);
+        node.client.sync("default", "web-1", known, wait).await.unwrap().report_requested
+    };
+    while !is_asked(Some(1)).await {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(!is_asked(Some(2)).await && !is_asked(Some(3)).await && !is_asked(None).await);
 }
 
 #[tokio::test]

@@ -79,6 +79,7 @@ fn poll(dir: &std::path::Path, contact: watch::Sender<ServerContact>) -> OrderPo
         orders: watch::Sender::new(None),
         board: watch::Sender::new(ReportBoard::default()),
         report_requests: watch::Sender::new(0),
+        numbers: std::sync::Arc::new(SharedNumbers::new(Timestamp::EPOCH)),
         deliveries: watch::Sender::new(0).subscribe(),
         snapshot: watch::Sender::default(),
         wants_catalogue: watch::channel(false).1,

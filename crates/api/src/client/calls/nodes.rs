@@ -53,12 +53,14 @@ pub struct NodeKnowledge {
     pub params: Option<String>,
     /// Version of the authorities that it trusts, 0 if it knows of none; `None` if it does not take in others.
     pub authorities: Option<u64>,
+    /// Number of the last report that its agent sent; `None` before the first one.
+    pub reported: Option<u64>,
 }
 
 impl From<(u64, Option<u64>)> for NodeKnowledge {
     /// The first poll: no order and no catalogue.
     fn from((generation, catalogue): (u64, Option<u64>)) -> Self {
-        Self { generation, catalogue, servers: None, params: None, authorities: None }
+        Self { generation, catalogue, servers: None, params: None, authorities: None, reported: None }
     }
 }
 
@@ -353,6 +355,9 @@ impl Client {
         }
         if let Some(version) = known.authorities {
             path.push_str(&format!("&authorities={version}"));
+        }
+        if let Some(number) = known.reported {
+            path.push_str(&format!("&reported={number}"));
         }
         self.get(&path, wait + BEYOND_WAIT).await
     }

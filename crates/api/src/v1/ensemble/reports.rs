@@ -39,6 +39,9 @@ pub struct NodeMembers {
     /// The epoch of the installation in which it was reported; what a node sends is not used.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub epoch: u64,
+    /// Generation of the order that the agent follows; it is not kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub generation: u64,
 }
 
 /// A member, as its node's agent reports it.
@@ -129,6 +132,7 @@ impl From<&core::NodeMembers> for NodeMembers {
             devices: map_from(from.devices.iter().map(|(serial, of)| (serial.to_string(), of.into()))),
             unrecorded: map_from(from.unrecorded.iter().map(|(name, of)| (name.to_string(), of.into()))),
             epoch: from.epoch.get(),
+            generation: 0,
         }
     }
 }

@@ -5,6 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use super::strangers::number_in;
 use crate::decide::placement::quorum::OtherVoters;
 use crate::records::ensemble_adoption::{ForeignMember, list, named};
 use crate::records::ensemble_members::EnsembleMembers;
@@ -80,8 +81,7 @@ pub fn lines(members: &EnsembleMembers, now: Timestamp) -> Vec<String> {
             )
         });
         let asked = asked.unwrap_or_default();
-        let own = member.name.strip_prefix(members.ensemble.as_str()).and_then(|rest| rest.strip_prefix('-'));
-        let what = match own.is_some_and(|number| number.parse::<u64>().is_ok()) {
+        let what = match number_in(members, &member.name).is_some() {
             true => "is run by something else, or by a node on which it is not recorded",
             false => "is run by something else",
         };

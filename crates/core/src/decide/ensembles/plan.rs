@@ -20,7 +20,7 @@ use super::candidates::{candidates, with_snapshot, without_refusing};
 use super::osds::OsdsSight;
 use super::replace;
 use super::verdict::nodes;
-use super::{EnsembleSight, foreign, overtaken, restored};
+use super::{EnsembleSight, foreign, overtaken, restored, set_back};
 use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::independent::IndependentSpec;
 use crate::decide::placement::quorum::{
@@ -122,6 +122,9 @@ fn left_alone(
     }
     if let Some(stop) = stop {
         return Some(format!("{}: no member is changed", stop.line()));
+    }
+    if let Some(refusal) = set_back::set_back(fleet, members) {
+        return Some(set_back::line(refusal));
     }
     let is_left = members.is_held(fleet.epoch) || overtaken::overtaken(fleet, members).is_some();
     is_left.then(|| restored::line(members, &restored::evidence(fleet, members)))

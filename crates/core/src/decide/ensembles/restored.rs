@@ -34,12 +34,16 @@ pub const MAX_CONTRADICTIONS: usize = 32;
 /// Whether the members of an ensemble are those that are recorded, as far as they are heard of, or were since the restore.
 #[must_use]
 pub fn evidence(fleet: &Fleet, members: &EnsembleMembers) -> Evidence {
+    let seen = |now: &[String]| {
+        let seen = members.contradicted.iter().filter(|what| !now.contains(what));
+        seen.map(|what| format!("it was seen since that {what}")).collect::<Vec<_>>()
+    };
     match present(fleet, members) {
         Evidence::Unknown(unknown) if !members.contradicted.is_empty() => {
-            let seen = members.contradicted.iter().map(|what| format!("it was seen since that {what}"));
-            Evidence::Other(seen.chain(unknown).collect())
+            Evidence::Other([seen(&[]), unknown].concat())
         }
-        evidence @ (Evidence::Same | Evidence::Other(_) | Evidence::Unknown(_)) => evidence,
+        Evidence::Other(other) => Evidence::Other([seen(&other), other].concat()),
+        evidence @ (Evidence::Same | Evidence::Unknown(_)) => evidence,
     }
 }
 

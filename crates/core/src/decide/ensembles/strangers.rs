@@ -27,11 +27,13 @@ pub fn strangers<'a>(fleet: &'a Fleet, members: &'a EnsembleMembers) -> BTreeMap
 
 /// The number of a member of the ensemble that has its name in the store, or of which that is the id; `None` if neither is one of its names.
 pub(super) fn own_number(members: &EnsembleMembers, id: &str, entry: &StoreMember) -> Option<MemberNumber> {
-    let number = |name: &str| {
-        let number = name.strip_prefix(members.ensemble.as_str())?.strip_prefix('-')?;
-        number.parse().ok().map(MemberNumber::new)
-    };
-    entry.name.as_deref().and_then(number).or_else(|| number(id))
+    entry.name.as_deref().and_then(|name| number_in(members, name)).or_else(|| number_in(members, id))
+}
+
+/// The number of a member of the ensemble that has this name; `None` if it is not one of its names.
+pub(super) fn number_in(members: &EnsembleMembers, name: &str) -> Option<MemberNumber> {
+    let number = name.strip_prefix(members.ensemble.as_str())?.strip_prefix('-')?;
+    number.parse().ok().map(MemberNumber::new)
 }
 
 /// Those of them in these lists.

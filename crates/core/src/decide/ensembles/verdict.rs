@@ -10,6 +10,7 @@ use super::osds::OsdsSight;
 use super::overtaken::overtaken;
 use super::passwords;
 use super::restored;
+use super::set_back::set_back;
 use super::{EnsembleSight, EnsembleStep, MemberNode, foreign};
 use crate::records::ensemble::Ensemble;
 use crate::records::ensemble_adoption::Adoption;
@@ -61,15 +62,18 @@ fn managed(
         members.restore.clone_from(&ensemble.restore);
     }
     adopt(&mut members, ensemble);
-    if foreign::taken(fleet, &members).is_some() {
+    if foreign::taken(fleet, &members).is_some() || set_back(fleet, &members).is_some() {
         return Verdict::default();
     }
     let mut resumed = None;
     let is_held = members.is_held(fleet.epoch);
-    if is_held && is_as_recorded(fleet, &members) {
+    // What is known of before the store was set back looks as if it were heard now.
+    let is_heard = members.epoch < fleet.epoch || now >= watch.settled();
+    if is_held && is_heard && is_as_recorded(fleet, &members) {
         resumed = Some(restored::resumed(&members, "its members are as is recorded".into()));
     } else if is_held || overtaken(fleet, &members).is_some() {
-        return held(fleet, &members);
+        let wake = Some(watch.settled()).filter(|at| !is_heard && *at > now);
+        return Verdict { wake, ..held(fleet, &members) };
     }
     if is_held {
         accept(fleet, &mut members, now);

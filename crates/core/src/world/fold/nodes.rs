@@ -73,6 +73,8 @@ impl Fleet {
         let other_ledger = self.ledger(&name).map(|ledger| ledger.id) != report.ledger.as_ref();
         let other_generation = self.held_generation(&name) != report.generation;
         let other_features = self.features(&name) != report.features;
+        let was_set_back = self.reports.get(&name).is_some_and(|before| before.value.is_set_back().is_some());
+        let is_set_back = report.is_set_back().is_some();
         self.forget_report(&name);
         if let Some(at) = report.next_silence() {
             self.silences.insert_mut((at, name.clone()));
@@ -85,6 +87,8 @@ impl Fleet {
         }
         if other_features {
             self.features_changed(&name);
+        }
+        if other_features || was_set_back != is_set_back {
             self.candidate_changed(&name, revision);
         }
         if other_ledger || other_generation {

@@ -19,10 +19,11 @@ use crate::records::member::{KnownMember, MemberReport, MemberState, NodeMembers
 use crate::records::node::PresenceState;
 use crate::records::node::{Cordon, Node, Presence};
 use crate::records::report::Report;
+use crate::records::status::Status;
 use crate::words::counter::{EnsembleRevision, Epoch, Generation, RescanNumber, Revision};
 use crate::words::feature::{Feature, Features};
 use crate::words::label::{Label, Labels};
-use crate::words::name::Namespace;
+use crate::words::name::{Category, Namespace};
 use crate::words::selector::Selector;
 use crate::world::World;
 
@@ -66,6 +67,10 @@ impl Site {
     }
 
     fn report(&mut self, number: u64, features: Features) {
+        self.reports(number, features, BTreeMap::new());
+    }
+
+    fn reports(&mut self, number: u64, features: Features, statuses: BTreeMap<Category, Status>) {
         self.put(Record::Report(Report {
             node: name(number),
             received_at: NOW,
@@ -76,7 +81,7 @@ impl Site {
             ledger_since: Epoch::ZERO,
             sequence: 0,
             entities: BTreeMap::new(),
-            statuses: BTreeMap::new(),
+            statuses,
             deleted: BTreeMap::new(),
         }));
     }

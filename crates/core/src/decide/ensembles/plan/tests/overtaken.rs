@@ -5,10 +5,33 @@ use std::collections::BTreeSet;
 use super::restored::members_of;
 use super::*;
 use crate::decide::ensembles::accepted::accept;
-use crate::decide::ensembles::verdict;
+use crate::decide::ensembles::{set_back, verdict};
 use crate::records::member::Membership;
+use crate::records::order::{Order, OrderContent};
 use crate::records::probes::StoreMember;
+use crate::records::report::SET_BACK;
+use crate::records::status::{ORDERS, Status, StatusState};
 use crate::rollout::environment::Watch;
+use crate::words::counter::Term;
+use crate::words::time::Span;
+
+impl Site {
+    /// The agent of a node accepts no orders.
+    fn refuses(&mut self, number: u64, reason: &str) {
+        let status = Status {
+            state: StatusState::Failed,
+            silent: false,
+            since: NOW,
+            reason: reason.to_string(),
+            attempt: 0,
+            log: None,
+            lifetime: None,
+            update: 0,
+        };
+        let statuses = BTreeMap::from([(Category::parse(ORDERS).unwrap(), status)]);
+        self.reports(number, [Feature::Ensembles].into_iter().collect(), statuses);
+    }
+}
 
 #[test]
 fn what_is_older_than_its_members_is_left_as_it_is() {
@@ -56,6 +79,76 @@ fn what_is_older_than_its_members_is_left_as_it_is() {
     site.tell(&members, 2, known);
     let waiting = site.plan(&ensemble).waiting.unwrap_or_default();
     assert!(!waiting.contains("has had member"), "{waiting}");
+}
+
+/// A server that was started on older data without a word of that: its nodes accept none of its orders.
+#[test]
+fn members_of_nodes_that_follow_orders_of_a_later_term_are_left_as_they_are() {
+    let (mut site, ensemble) = (Site::new(4), store(EnsembleSize::Number(3)));
+    site.voting(&ensemble, &[1, 2, 3]);
+    site.put(Record::Ensemble(ensemble.clone()));
+    site.presence(2, PresenceState::Unreachable);
+    let later = Timestamp::from_millis(NOW.as_millis() + 86_400_000);
+    let decide = |site: &Site| {
+        let fleet = site.world.fleets.get(&site.namespace).unwrap();
+        verdict::decide(fleet, &ensemble.name, None, (Watch::default(), later)).changesets
+    };
+    assert_ne!(decide(&site), [], "one is replaced");
+    let refusal = format!("cannot {SET_BACK}2: the stored order has term 7");
+    site.refuses(3, &refusal);
+    assert_eq!(decide(&site), []);
+    let waiting = site.plan(&ensemble).waiting.unwrap();
+    assert!(
+        waiting
+            .starts_with("no member is changed while node db-3 accepts no orders: cannot accept an order of"),
+        "{waiting}"
+    );
+    // Another reason is that of the node alone, and one that is not heard of says nothing of now.
+    site.refuses(3, "no step of web begins");
+    assert_ne!(decide(&site), []);
+    site.refuses(2, &refusal);
+    assert_ne!(decide(&site), []);
+}
+
+/// The same if the server has led so often since that its term is the later one: its nodes say that they follow later orders.
+#[test]
+fn members_of_nodes_that_follow_later_orders_than_are_recorded_are_left_as_they_are_until_all_are_heard_of() {
+    let (mut site, ensemble) = (Site::new(4), store(EnsembleSize::Number(3)));
+    site.voting(&ensemble, &[1, 2, 3]);
+    site.put(Record::Ensemble(ensemble.clone()));
+    let order = Order {
+        generation: Generation::new(5),
+        term: Term::new(1),
+        epoch: Epoch::ZERO,
+        content: OrderContent::default(),
+    };
+    site.put(Record::Order(name(2), order));
+    let noted = |site: &Site, generation| {
+        let fleet = site.world.fleets.get(&site.namespace).unwrap();
+        set_back::noted(fleet, (&name(2), Generation::new(generation)), None)
+    };
+    assert_eq!(noted(&site, 5), None);
+    let later = noted(&site, 6).unwrap();
+    assert_eq!(later.guards, [Key::Order(name(2)).into()]);
+    let [write] = later.changeset.writes.as_slice() else { panic!("{later:?}") };
+    site.put(Record::EnsembleMembers(members_of(write).clone()));
+    assert_eq!(noted(&site, 6), None, "once");
+    let waiting = site.plan(&ensemble).waiting.unwrap();
+    assert!(waiting.contains("none is added, removed"), "{waiting}");
+    site.presence(2, PresenceState::Unreachable);
+    let decide = |site: &Site, since| {
+        let fleet = site.world.fleets.get(&site.namespace).unwrap();
+        let watch = Watch { since, ..Watch::default() };
+        verdict::decide(fleet, &ensemble.name, None, (watch, NOW))
+    };
+    let soon = NOW.plus(Span::from_secs(10));
+    let unheard = decide(&site, soon);
+    assert_eq!((unheard.changesets, unheard.wake), (Vec::new(), Some(soon)));
+    site.presence(2, PresenceState::Up);
+    let heard = decide(&site, NOW);
+    let resumed = heard.changesets.first().unwrap();
+    assert_eq!(resumed.events.first().map(|event| event.kind), Some("ensemble.resumed"));
+    assert_eq!(members_of(resumed.writes.first().unwrap()).contradicted, BTreeSet::new());
 }
 
 /// The node that has it may not be known any more; the store is.
