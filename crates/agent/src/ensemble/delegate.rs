@@ -3,6 +3,7 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::apply::CommandFacts;
 use crate::apply::answer::answer;
 use crate::apply::output::one_line;
+use crate::apply::part::owned_safely;
 use crate::config::recipe::Command;
 use crate::disk;
 
@@ -147,8 +149,13 @@ impl DelegateOrder {
             }
             Delegate::Exec { dir } => {
                 let command = executable(&dir.join(STATUS), directory);
-                let written = answer(&command, facts, PATIENCE, MAX_ANSWER_BYTES).await;
-                written.and_then(|written| own_status(&written))
+                match usable(&command).await {
+                    Err(refused) => Err(format!("cannot {refused}")),
+                    Ok(()) => {
+                        let written = answer(&command, facts, PATIENCE, MAX_ANSWER_BYTES).await;
+                        written.and_then(|written| own_status(&written))
+                    }
+                }
             }
         };
         asked.unwrap_or_else(|reason| DelegateStatus {
@@ -194,6 +201,36 @@ pub(super) fn own_status(written: &[u8]) -> Result<DelegateStatus, String> {
         }
         StatusWord::Stopped => DelegateStatus { state: None, reason: or("is stopped") },
     })
+}
+
+/// Why an executable cannot be run, in words that fit after "waits for "; `None` if it can.
+pub(super) fn unusable(path: &Path) -> Option<String> {
+    let shown = path.display();
+    let about = match std::fs::metadata(path) {
+        Ok(about) => about,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Some(format!("{shown}, which is not there"));
+        }
+        Err(error) => return Some(format!("{shown}, which cannot be looked at: {error}")),
+    };
+    if !about.is_file() || about.permissions().mode() & 0o111 == 0 {
+        return Some(format!("{shown}, which is not executable: chmod +x it"));
+    }
+    let all = [path.parent().and_then(|dir| Some((dir, std::fs::metadata(dir).ok()?))), Some((path, about))];
+    let refused = all.into_iter().flatten().find_map(|(path, about)| owned_safely(path, &about).err());
+    refused.map(|reason| format!("safe executables: cannot {reason}"))
+}
+
+/// Whether an executable is one that nobody else can have exchanged: it is looked at before each run. The error fits after "cannot ".
+pub(super) async fn usable(command: &Command) -> Result<(), String> {
+    let path = command.argv.first().map(PathBuf::from).filter(|path| path.is_absolute());
+    let Some(path) = path else { return Ok(()) };
+    let shown = path.display().to_string();
+    let looked = tokio::task::spawn_blocking(move || unusable(&path)).await;
+    match looked.map_err(|error| format!("look at {shown}: {error}"))? {
+        None => Ok(()),
+        Some(lack) => Err(format!("run it: it waits for {lack}")),
+    }
 }
 
 fn systemctl(arguments: &[&str], unit: &str) -> Command {

@@ -1,7 +1,6 @@
 //! A member that is independent of the others: a program of this node, a unit of systemd, or executables that run something.
 
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use bellwether_core::records::ensemble::{IndependentSettings, Workload};
@@ -9,10 +8,9 @@ use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::name::EnsembleName;
 use bellwether_core::words::time::Span;
 
-use super::delegate::{Delegate, DelegateOrder, EXECUTABLES};
+use super::delegate::{Delegate, DelegateOrder, EXECUTABLES, unusable};
 use super::program::lack;
 use crate::apply::CommandFacts;
-use crate::apply::part::owned_safely;
 use crate::check;
 use crate::config::ensembles::EnsembleSettings;
 use crate::config::recipe::{Command, Probe};
@@ -143,22 +141,4 @@ impl Independent {
             delegate,
         }
     }
-}
-
-/// Why an executable cannot be run, in words that fit after "waits for "; `None` if it can.
-fn unusable(path: &Path) -> Option<String> {
-    let shown = path.display();
-    let about = match std::fs::metadata(path) {
-        Ok(about) => about,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Some(format!("{shown}, which is not there"));
-        }
-        Err(error) => return Some(format!("{shown}, which cannot be looked at: {error}")),
-    };
-    if !about.is_file() || about.permissions().mode() & 0o111 == 0 {
-        return Some(format!("{shown}, which is not executable: chmod +x it"));
-    }
-    let all = [path.parent().and_then(|dir| Some((dir, std::fs::metadata(dir).ok()?))), Some((path, about))];
-    let refused = all.into_iter().flatten().find_map(|(path, about)| owned_safely(path, &about).err());
-    refused.map(|reason| format!("safe executables: cannot {reason}"))
 }

@@ -215,6 +215,7 @@ impl MemberTask {
     /// Looks, and makes the next step.
     async fn step(&mut self, order: &MemberOrder) {
         if self.program.look(self.context.seed) {
+            self.look_for_room().await;
             // What a program left running keeps its ports, and is stopped by nobody.
             self.end_unknown().await;
         }

@@ -64,6 +64,9 @@ pub(super) enum MemberProgram {
     },
 }
 
+/// Bytes below which a disk counts as full: the smallest file of a store that is made anew needs more.
+const LITTLE_ROOM: u64 = 1 << 20;
+
 impl MemberProgram {
     pub(super) fn running(key: MemberKey, process: SupervisedProcess, failed: u32) -> Self {
         Self::Running { key, process, since: Instant::now(), failed }
@@ -133,6 +136,16 @@ impl MemberProgram {
         let summary = format!("{}{separator}{last}", evidence.summary);
         *self = Self::Ended { code: evidence.exit_code, summary, due, failed };
         true
+    }
+
+    /// Notes that there is hardly any room where its data are, which is why it ended, whatever it wrote about that.
+    pub(super) fn note_room(&mut self, free: u64) {
+        if let Self::Ended { summary, code, .. } = self
+            && free < LITTLE_ROOM
+            && *code != Some(0)
+        {
+            *summary = format!("its disk is full, with {} KiB free: {summary}", free / 1_024);
+        }
     }
 
     /// What the plan is made from.

@@ -12,7 +12,9 @@ use bellwether_api::v1::ensemble::osds::{EnsembleOsd, OsdPhase};
 use bellwether_testbed::Network;
 
 use crate::place::{Setup, done, text, wait_for};
-use crate::story_osd_upkeep::{a_device_is_exchanged, all_are_restarted, one_is_removed};
+use crate::story_osd_upkeep::{
+    a_device_is_exchanged, all_are_restarted, one_is_removed, one_that_is_newer_than_the_records_serves_on,
+};
 
 pub(crate) const NODES: usize = 4;
 
@@ -339,7 +341,9 @@ async fn empty_devices_become_osds_capacity_follows_them_and_one_that_is_removed
     assert!(text(&none.stderr).contains("no OSD 9 of ensemble disks was started"), "{none:?}");
     let written = site.put();
     osds_outlive_their_agents(&mut site).await;
+    site.place.back_up().await;
     capacity_grows(&site).await;
+    one_that_is_newer_than_the_records_serves_on(&mut site).await;
     a_drained_node_is_emptied(&site.place).await;
     a_host_that_is_cut_off_keeps_its_osd(&site).await;
     assert_eq!(site.get().await, written);

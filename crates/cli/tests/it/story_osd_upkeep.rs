@@ -2,7 +2,7 @@
 
 use bellwether_api::v1::ensemble::osds::{EnsembleOsd, OsdPhase};
 
-use crate::place::{done, text, wait_for};
+use crate::place::{copied, done, text, wait_for};
 use crate::story_osd::{NODES, Site, node, osds, programs, serving, why};
 
 /// Each has another process afterwards, and a device that was there before.
@@ -31,6 +31,31 @@ pub(crate) async fn all_are_restarted(site: &Site) {
     }
 }
 
+/// What is recorded is that of before the OSD of the fourth host: it serves on, is named, and is recorded again once the newer records are back.
+pub(crate) async fn one_that_is_newer_than_the_records_serves_on(site: &mut Site) {
+    let place = &mut site.place;
+    let (store, newer, config) = (place.path("server/store"), place.path("newer"), place.path("server.toml"));
+    let before = programs(place, &node(4));
+    assert_eq!(before.len(), 1, "{before:?}");
+    place.kill_server();
+    copied(&store, &newer);
+    place.put_back().await;
+    wait_for("it is named", async || why(place).contains("OSDs that are not recorded: osd.3;")).await;
+    wait_for("the others are known to be as recorded", async || !why(place).contains("may be older")).await;
+    let known = osds(place, "the others serve", |osds| serving(osds) == NODES - 1).await;
+    assert!(known.iter().all(|osd| osd.node != node(4)), "{known:?}");
+    assert_eq!(programs(place, &node(4)), before);
+    let place = &mut site.place;
+    place.kill_server();
+    std::fs::remove_dir_all(&store).unwrap();
+    copied(&newer, &store);
+    done(place, &["server", "restore", "--in-place", "--config", &config]);
+    place.start_server().await;
+    osds(place, "it is recorded again", |osds| serving(osds) == NODES).await;
+    assert!(!why(place).contains("not recorded"), "{}", why(place));
+    assert_eq!(programs(place, &node(4)), before, "it was not touched");
+}
+
 /// The new device has the number in the store of the old one, which is empty by then.
 pub(crate) async fn a_device_is_exchanged(site: &Site) {
     let place = &site.place;
@@ -38,6 +63,10 @@ pub(crate) async fn a_device_is_exchanged(site: &Site) {
         |device: &str| place.run(&["ensemble", "replace-osd", "disks", "osd.2", "--device", device, "--yes"]);
     let refused = replace("d-2");
     assert!(text(&refused.stderr).contains("OSD 2 has, or had, device d-2"), "{refused:?}");
+    let refused = replace("sapre");
+    assert!(text(&refused.stderr).contains("no node offers device sapre: check the name"), "{refused:?}");
+    let refused = replace("used");
+    assert!(text(&refused.stderr).contains("is not free: ext4"), "{refused:?}");
     let asked = replace("spare");
     assert!(asked.status.success(), "{}", text(&asked.stderr));
     let said = why(place);
@@ -47,7 +76,7 @@ pub(crate) async fn a_device_is_exchanged(site: &Site) {
     })
     .await;
     let is_there = |osds: &[EnsembleOsd]| {
-        let of = osds.iter().find(|osd| osd.number == 5);
+        let of = osds.iter().find(|osd| osd.number > 4);
         of.is_some_and(|osd| (osd.device.as_str(), osd.store_number) == ("spare", Some(2)))
             && serving(osds) == NODES
     };

@@ -101,7 +101,7 @@ pub async fn replace(
             if osd.successor == device {
                 return Ok((None, ensemble.clone()));
             }
-            if let Some(refusal) = replace_refusal((ensemble, before), osd, device.as_ref()) {
+            if let Some(refusal) = replace_refusal(fleet, (ensemble, before), osd, device.as_ref()) {
                 let reason = format!("replace OSD {number} of ensemble {name}: {refusal}");
                 return Err(OpError::Refused { reason, hint: None });
             }
@@ -132,6 +132,7 @@ pub async fn replace(
 
 /// Why an OSD cannot be replaced by one with this device, or stay after all, in words that fit after "cannot replace OSD 3 of ensemble disks: ".
 fn replace_refusal(
+    fleet: &Fleet,
     (ensemble, members): (&Ensemble, &EnsembleMembers),
     osd: &Osd,
     device: Option<&DeviceSerial>,
@@ -159,10 +160,34 @@ fn replace_refusal(
     if let Some((other, _)) = awaits_it {
         return Some(format!("device {device} is to take the place of OSD {other}"));
     }
+    if let Some(refusal) = device_refusal(fleet, device) {
+        return Some(refusal);
+    }
     let service = with_device(&ensemble.service, osd, Some(device));
     let devices = service.devices().map_or(0, BTreeSet::len);
     (devices > MAX_DEVICES)
         .then(|| format!("the ensemble would name {devices} devices, {MAX_DEVICES} at most"))
+}
+
+/// Why nothing can take this device now: what it is to replace would be emptied, and have no successor.
+fn device_refusal(fleet: &Fleet, device: &DeviceSerial) -> Option<String> {
+    let offering = fleet.node_members.values().filter_map(|kept| {
+        let found = kept.value.devices.get(device)?;
+        fleet.active_node(&kept.value.node).map(|_| (&kept.value.node, found))
+    });
+    let offering: Vec<_> = offering.collect();
+    match offering.as_slice() {
+        [] => Some(format!(
+            "no node offers device {device}: check the name, or put it into devices or device_paths of [ensembles] of the node that has it"
+        )),
+        [(_, found)] if found.used_by.is_empty() => None,
+        [(node, found)] => Some(format!(
+            "device {device} ({} on node {node}) is not free: {}",
+            found.path,
+            found.used_by.join(" and ")
+        )),
+        [(node, _), (other, _), ..] => Some(format!("nodes {node} and {other} have a device {device} each")),
+    }
 }
 
 /// The settings with this device in the list, in the place of that of an OSD and of the one that was to be its successor; with its own if it stays.

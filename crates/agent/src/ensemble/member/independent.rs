@@ -15,7 +15,7 @@ use super::{DELEGATED_LOOK, LOOK, MemberTask};
 use crate::apply::CommandFacts;
 use crate::apply::process::SupervisedProcess;
 use crate::config::recipe::Command;
-use crate::ensemble::delegate::{DelegateOrder, DelegateStatus};
+use crate::ensemble::delegate::{DelegateOrder, DelegateStatus, usable};
 use crate::ensemble::independent::Independent;
 use crate::ensemble::program::MemberProgram;
 
@@ -139,6 +139,9 @@ impl MemberTask {
         command: &Command,
         may_break_off: bool,
     ) -> Result<Result<(), String>, String> {
+        if let Err(refused) = usable(command).await {
+            return Ok(Err(format!("{what}: cannot {refused}")));
+        }
         let (facts, tasks) = (self.independent_facts(), &self.context.tasks);
         let started =
             SupervisedProcess::start_leaving(command, &facts, &self.context.owner, &self.log, tasks);

@@ -21,6 +21,19 @@ pub(super) struct Look {
 }
 
 impl MemberTask {
+    /// Looks how much room there is for its data, now that its program has ended: what that wrote may be of the first time, or of the last.
+    pub(super) async fn look_for_room(&mut self) {
+        let path = self.context.dir.clone();
+        let free = self.on_disk("look how much room there is", move || {
+            let disk = rustix::fs::statvfs(&path)?;
+            Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+        });
+        match free.await {
+            Ok(free) => self.program.note_room(free),
+            Err(error) => tracing::warn!(ensemble = %self.ensemble, "cannot {error}"),
+        }
+    }
+
     /// What is on disk, and what is missing for a start.
     pub(super) async fn look(&mut self, order: &MemberOrder) -> Result<Look, String> {
         let (own, runs) = (self.directory.clone(), matches!(self.program.state(), MemberProcess::Running(_)));

@@ -1,5 +1,4 @@
-//! Who is the primary of a Redis whose members are others than those that are recorded: the one that is recorded, if it is one, or the one that it
-//! follows.
+//! Who is the primary of a Redis whose members are others than those that are recorded: the one that others follow.
 
 use alloc::format;
 use alloc::string::String;
@@ -55,21 +54,35 @@ pub(super) fn found(fleet: &Fleet, members: &EnsembleMembers, redis: &RedisSetti
     found.into_iter().filter(is_of_it).collect()
 }
 
-/// The primary of now: the one that is recorded, or one that was found and that a member which works follows.
+/// The primary of now: one that a member which works follows, be it recorded as the primary, as a replica, or found; otherwise the one that is recorded,
+/// if it is one.
 pub(super) fn present(
     fleet: &Fleet,
     members: &EnsembleMembers,
     found: &[FoundMember],
 ) -> Option<PresentPrimary> {
     let recorded = members.lead.primary?;
-    let mut all = replications(fleet, members);
-    if let Some((number, said)) = all.find(|(number, said)| *number == recorded && said.is_primary) {
-        return Some(PresentPrimary { number, history: Some(said.history.clone()) });
-    }
     let followed = replications(fleet, members).filter(|(_, said)| said.streams);
     let followed: Vec<&String> = followed.filter_map(|(_, said)| said.follows.as_ref()).collect();
-    let primary = found.iter().find(|of| followed.contains(&&of.peer_url))?;
-    Some(PresentPrimary { number: primary.number, history: None })
+    let is_followed = |number: &MemberNumber| {
+        members.members.get(number).is_some_and(|member| followed.contains(&&member.peer_url))
+    };
+    let all = || replications(fleet, members).filter(|(_, said)| said.is_primary);
+    let own = |(number, said): (MemberNumber, &Replication)| PresentPrimary {
+        number,
+        history: Some(said.history.clone()),
+    };
+    if let Some(of_recorded) = all().find(|(number, _)| *number == recorded && is_followed(number)) {
+        return Some(own(of_recorded));
+    }
+    let others: Vec<_> = all().filter(|(number, _)| is_followed(number)).collect();
+    if let [other] = others.as_slice() {
+        return Some(own(*other));
+    }
+    if let Some(primary) = found.iter().find(|of| followed.contains(&&of.peer_url)) {
+        return Some(PresentPrimary { number: primary.number, history: None });
+    }
+    all().find(|(number, _)| *number == recorded).map(own)
 }
 
 /// It goes on as the primary with what it has, and all others follow it.

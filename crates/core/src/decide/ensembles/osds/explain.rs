@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::OsdsSight;
-use super::known::{KnownOsd, known, named};
+use super::known::{KnownOsd, known, named, unrecorded};
 use crate::decide::ensembles::EnsembleSight;
 use crate::decide::ensembles::candidates::candidates;
 use crate::decide::ensembles::verdict::nodes;
@@ -17,6 +17,9 @@ use crate::records::osd::{OsdPhase, OsdReport, StoreAnswer};
 use crate::words::name::{DeviceSerial, NodeName};
 use crate::words::time::Timestamp;
 use crate::world::fleet::Fleet;
+
+/// Most OSDs that are not recorded that a line names.
+const SHOWN: usize = 8;
 
 /// A device that an ensemble names and no OSD has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +67,17 @@ pub fn lines(fleet: &Fleet, ensemble: &Ensemble, members: &EnsembleMembers, now:
             named(number, osd)
         )
     }));
+    let others = unrecorded(fleet, members);
+    if !others.is_empty() {
+        let shown: Vec<String> = others.iter().take(SHOWN).map(|number| format!("osd.{number}")).collect();
+        let more = others.len().saturating_sub(SHOWN);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        lines.push(format!(
+            "the store has OSDs that are not recorded: {}{more}; they are left as they are, and their devices are not taken; see the guide on ensembles, \
+             \"Members that are not recorded\"",
+            shown.join(", ")
+        ));
+    }
     lines
 }
 
@@ -154,7 +168,7 @@ fn reason(
         DeviceRefusal::RemovedBefore(number) => (
             None,
             format!(
-                "OSD {number}, which had it, was removed; to have it taken again, wipe it, take it out of the list of devices, and put it in again"
+                "OSD {number}, which had it, was removed; to have it taken again, wipe it, take it out of the list of devices, wait until no OSD is listed with it, and put it in again"
             ),
         ),
     }

@@ -1,5 +1,6 @@
 //! What is known of each OSD.
 
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -53,10 +54,7 @@ impl KnownOsd<'_> {
 /// The OSDs of an ensemble, with what is known of each.
 #[must_use]
 pub fn known<'a>(fleet: &'a Fleet, members: &'a EnsembleMembers) -> Vec<KnownOsd<'a>> {
-    let reader = members.osds.reader.and_then(|reader| {
-        let node = &members.members.get(&reader)?.node;
-        fleet.node_members.get(node)?.value.members.get(&members.ensemble)?.report.osds.as_ref()
-    });
+    let reader = read(fleet, members);
     let of = |(number, osd): (&MemberNumber, &'a Osd)| {
         let report = fleet.node_members.get(&osd.node).and_then(|known| {
             let report = known.value.osds.get(&members.ensemble)?.get(number)?;
@@ -69,6 +67,23 @@ pub fn known<'a>(fleet: &'a Fleet, members: &'a EnsembleMembers) -> Vec<KnownOsd
         KnownOsd { number: *number, osd, report, stored, unreachable_since, is_read: reader.is_some() }
     };
     members.osds.osds.iter().map(of).collect()
+}
+
+/// What the store has, as was read last; `None` if nobody reads it.
+fn read<'a>(fleet: &'a Fleet, members: &EnsembleMembers) -> Option<&'a BTreeMap<String, StoreOsd>> {
+    let node = &members.members.get(&members.osds.reader?)?.node;
+    fleet.node_members.get(node)?.value.members.get(&members.ensemble)?.report.osds.as_ref()
+}
+
+/// The numbers in the store of those that it has and that are not recorded: made after the backup that was restored, or by somebody else.
+#[must_use]
+pub fn unrecorded(fleet: &Fleet, members: &EnsembleMembers) -> Vec<u32> {
+    let own: BTreeSet<String> =
+        members.osds.osds.keys().map(|number| Osd::uuid(&members.identity, *number)).collect();
+    let others = read(fleet, members).into_iter().flatten().filter(|(uuid, _)| !own.contains(*uuid));
+    let mut numbers: Vec<u32> = others.map(|(_, osd)| osd.number).collect();
+    numbers.sort_unstable();
+    numbers
 }
 
 /// The name of an OSD in a sentence, with the number that the store gave it.

@@ -1,7 +1,7 @@
 mod site;
 
 use std::collections::BTreeSet;
-use std::string::String;
+use std::string::{String, ToString};
 use std::vec::Vec;
 
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ use crate::records::ensemble::{CephSettings, EnsembleService};
 use crate::records::key::{AnyRecord, Record};
 use crate::records::member::MemberState;
 use crate::records::node::PresenceState;
-use crate::records::osd::{Osd, OsdPhase, StoreAnswer};
+use crate::records::osd::{Osd, OsdPhase, StoreAnswer, StoreOsd};
 use crate::verdict::Write;
 use crate::words::counter::MemberNumber;
 use crate::words::time::{Span, Timestamp};
@@ -33,6 +33,25 @@ fn each_device_becomes_an_osd_and_one_with_data_does_not() {
     assert_eq!(reasons, ["it is not free: ext4 (/dev/sdb on node n-3)"]);
     let said = lines(site.fleet(), &site.ensemble, &members, NOW).join("\n");
     assert!(said.contains("OSD 1 (osd.0) with device disk-1 on node n-1 is in"), "{said}");
+}
+
+#[test]
+fn osds_of_the_store_that_are_not_recorded_are_named_and_left_as_they_are() {
+    let mut site = Site::new();
+    site.settle();
+    let said = |site: &Site| lines(site.fleet(), &site.ensemble, &site.members(), NOW).join("\n");
+    assert!(!said(&site).contains("not recorded"), "{}", said(&site));
+    let of_other = StoreOsd {
+        number: 7,
+        is_up: true,
+        is_in: true,
+        safe: StoreAnswer::Unknown,
+        ok_to_stop: StoreAnswer::Unknown,
+    };
+    site.store.insert("of another record".to_string(), of_other);
+    site.settle();
+    assert!(said(&site).contains("OSDs that are not recorded: osd.7; they are left"), "{}", said(&site));
+    assert!(site.store.contains_key("of another record") && site.members().osds.change.is_none());
 }
 
 #[test]

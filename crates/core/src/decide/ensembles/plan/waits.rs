@@ -27,6 +27,8 @@ pub(super) struct Circumstances {
     pub(super) at_work: Vec<MemberNumber>,
     /// When the time is over of one that did not work already when the server that leads was started.
     pub(super) until_anew: Timestamp,
+    /// Whether the agent of the primary is heard of, whatever the primary does.
+    pub(super) has_agent: bool,
     /// Since when so many members that vote do not work.
     pub(super) silent_since: Option<Timestamp>,
     /// What is the time.
@@ -46,7 +48,11 @@ impl Circumstances {
         });
         let is_at_work = |(number, member): &(&MemberNumber, &Member)| sight.is_at_work(**number, member);
         let at_work = sight.members.members.iter().filter(is_at_work).map(|(number, _)| *number).collect();
-        Self { matching, dead, at_work, until_anew, silent_since: silent.max(), now: sight.now }
+        let primary = sight.members.lead.primary.and_then(|number| sight.members.members.get(&number));
+        let has_agent = primary
+            .and_then(|member| sight.nodes.get(&member.node))
+            .is_some_and(|node| node.unreachable_since.is_none() && !node.is_suspect);
+        Self { matching, dead, at_work, until_anew, has_agent, silent_since: silent.max(), now: sight.now }
     }
 
     /// The members that are dead, with their nodes.
@@ -69,7 +75,7 @@ pub(super) fn describe(
         PrimaryWait::Blocked { member, until } => blocked(*member, *until, members, now),
         PrimaryWait::Alone { member, until } => alone(*member, *until, members, now),
         PrimaryWait::LeaverStreams(number) => leaver_streams(members, *number),
-        PrimaryWait::StillStreams(numbers) => still_streams(members, numbers),
+        PrimaryWait::StillStreams(numbers) => still_streams(members, numbers, of.has_agent),
         PrimaryWait::Quiet { until } => format!(
             "the primary does not work, and another member took over from one already less than an hour ago: none does again for {} unless \
              that failover is acknowledged: bellwether ensemble failover {} --acknowledge",
@@ -251,11 +257,17 @@ fn leaver_streams(members: &EnsembleMembers, number: MemberNumber) -> String {
     )
 }
 
-/// That replicas still get data from a primary without its agent.
-fn still_streams(members: &EnsembleMembers, numbers: &[MemberNumber]) -> String {
+/// That replicas still get data from a primary that is silent, or seem to.
+fn still_streams(members: &EnsembleMembers, numbers: &[MemberNumber], has_agent: bool) -> String {
     let verb = if numbers.len() == 1 { "gets" } else { "get" };
     let all = all(members, numbers);
     let primary = members.lead.primary.map(|primary| named(members, primary)).unwrap_or_default();
+    if has_agent {
+        return format!(
+            "member {primary} does not answer its agent, and {all} still {verb} data from it, or their connections to it are not closed yet, as to a process that \
+             is suspended or overloaded: another one takes over once they are; see to that process, or end it"
+        );
+    }
     format!(
         "{all} still {verb} data, although contact with the primary is lost: the Redis of member {primary} works, and its agent does \
          not; start that agent, or stop that Redis"

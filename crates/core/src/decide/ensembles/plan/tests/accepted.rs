@@ -114,6 +114,23 @@ fn replicas_that_are_not_recorded_follow_on_once_a_person_accepts_that() {
     assert!(found(restored.fleet(), &restored.members).is_empty());
 }
 
+/// All are recorded, and another one leads them, also beside the one before, which came back and leads nobody.
+#[test]
+fn the_primary_that_the_others_follow_stays_it_whatever_is_recorded() {
+    for of_former in [("", Some(2)), ("h", None)] {
+        let mut restored = Restored::new(redis());
+        restored.site.put(Record::EnsembleMembers(restored.members.clone()));
+        restored.is(1, of_former.0, of_former.1);
+        restored.is(2, "h9", None);
+        restored.is(3, "", Some(2));
+        let mut members = restored.members.clone();
+        accept(restored.fleet(), &mut members, NOW);
+        assert_eq!(members.lead.primary, Some(MemberNumber::new(2)), "{of_former:?}");
+        assert_eq!(members.lead.history.as_deref(), Some("h9"));
+        assert_eq!(members.lead.follows.get(&MemberNumber::new(1)), Some(&MemberNumber::new(2)));
+    }
+}
+
 /// The primary that is recorded is a replica of one that is not: that one is the primary.
 #[test]
 fn the_primary_of_now_is_recorded_as_the_one_that_others_follow() {
