@@ -32,6 +32,7 @@ mod node;
 mod overview;
 mod own_agent;
 mod param;
+mod past_rollout;
 mod pause;
 mod policy;
 mod process_log;

@@ -7,18 +7,20 @@ pub(crate) mod event;
 pub(crate) mod list;
 pub(crate) mod paint;
 pub(crate) mod screen;
+pub(crate) mod sheet;
+mod table;
 pub(crate) mod time;
 pub(crate) mod tree;
 pub(crate) mod visible;
 
 use std::io::{ErrorKind, IsTerminal, Write};
 
-use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 
 use crate::args::{Global, Output};
 use crate::exit::{Exit, Failure, LocalFault};
 use paint::Paint;
+pub(crate) use table::table;
 
 /// How to print.
 #[derive(Debug, Clone)]
@@ -73,20 +75,6 @@ impl Show {
     pub(crate) fn is_data(&self) -> bool {
         matches!(self.output, Output::Json | Output::Yaml | Output::Name)
     }
-}
-
-/// A table without frames: columns line up, and nothing else is in the way of `cut` and `awk`.
-pub(crate) fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(header.iter().map(|text| text.to_uppercase()));
-    for row in rows {
-        table.add_row(row.iter().map(|cell| visible::line(cell)));
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
-    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
 /// Prints to stdout what a person reads, with control characters made visible. A reader that has gone away is not a failure of the

@@ -79,6 +79,9 @@ pub(crate) enum RolloutVerb {
     Get {
         #[command(flatten)]
         of: EntityName,
+        /// Show this rollout of the history, with what failed, instead of the current one
+        #[arg(long, value_name = "NUMBER", conflicts_with = "watch")]
+        number: Option<u64>,
         #[command(flatten)]
         wait: WaitFlags,
     },

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::rollout::follow;
-use super::subject::{canonical, is_about};
+use super::subject::{canonical, is_about, past_rollout};
 use super::targets::target;
 use super::{
     cluster, ensemble, entity, filter, freeze, job, node, overview, pause, reaction, runs, schedule, service,
@@ -25,10 +25,9 @@ use crate::args::{
 };
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::data::is_time;
 use crate::show::event::line;
-use crate::show::time::{date, length};
-use crate::show::tree;
+use crate::show::time::date;
+use crate::show::{sheet, tree};
 
 /// Most events read to find those about the object.
 const READ: u32 = 1_000;
@@ -84,7 +83,7 @@ async fn of_workflows(context: &Context, subject: &str) -> Result<bool, Failure>
 async fn head(context: &Context, described: &Described) -> Result<Vec<String>, Failure> {
     let fields = described.fields.clone();
     let text = match described.subject.split_once('/') {
-        Some(("rollout", entity)) => {
+        Some(("rollout", entity)) if past_rollout(entity).is_none() => {
             let targets = follow::targets(context, entity).await?;
             tree::lines(&read::<RolloutView>(fields)?, &targets, context.show.paint).join("\n")
         }
@@ -105,9 +104,7 @@ async fn head(context: &Context, described: &Described) -> Result<Vec<String>, F
         Some(("service", _)) => service::sheet(&read(fields)?),
         Some(("target", _)) => target_sheet(&read(fields)?),
         Some(_) | None => {
-            let mut lines = Vec::new();
-            sheet(&described.fields, 0, &mut lines);
-            return Ok(lines);
+            return Ok(sheet::lines(&described.fields));
         }
     };
     Ok(text.lines().map(str::to_owned).collect())
@@ -147,7 +144,10 @@ pub(super) async fn find(context: &Context, asked: &str) -> Result<(String, Valu
         "filter" => fields(&client.filter(namespace, name).await?)?,
         "pause" => fields(&client.pause(namespace, name).await?)?,
         "profile" => fields(&client.profile(namespace, name).await?)?,
-        "rollout" => fields(&client.current_rollout(namespace, name, None, Duration::ZERO).await?)?,
+        "rollout" => match past_rollout(name) {
+            Some((entity, number)) => fields(&client.rollout(namespace, entity, number).await?)?,
+            None => fields(&client.current_rollout(namespace, name, None, Duration::ZERO).await?)?,
+        },
         "freeze" => match client.freeze(Some(namespace), name).await {
             Ok(freeze) => fields(&freeze)?,
             Err(CallError::Problem(problem)) if problem.code == Code::NotFound => {
@@ -205,6 +205,8 @@ async fn why(context: &Context, subject: &str) -> Result<Vec<String>, Failure> {
         Some(("node" | "entity" | "service" | "target" | "slot" | "cluster" | "ensemble", _)) => {
             subject.to_owned()
         }
+        // What it waited for is over.
+        Some(("rollout", name)) if past_rollout(name).is_some() => return Ok(Vec::new()),
         Some(("rollout" | "run", _)) => canonical(subject),
         Some(_) | None => return Ok(Vec::new()),
     };
@@ -223,89 +225,4 @@ fn text(context: &Context, described: &Described, head: Vec<String>) -> String {
         lines.extend(described.why.iter().map(|line| format!("  {line}")));
     }
     lines.join("\n")
-}
-
-/// Fields as lines: names on the left, inner fields indented, empty fields left out.
-fn sheet(value: &Value, depth: usize, lines: &mut Vec<String>) {
-    let Some(object) = value.as_object() else { return };
-    let indent = "  ".repeat(depth);
-    let wide = object.keys().map(|key| plain(key).len()).max().unwrap_or_default();
-    // The name comes first, the rest in the order of their names.
-    let called = object.iter().filter(|(key, _)| *key == "name");
-    for (key, value) in called.chain(object.iter().filter(|(key, _)| *key != "name")) {
-        let name = plain(key);
-        if let Some(text) = leaf(key, value) {
-            if !text.is_empty() {
-                lines.push(format!("{indent}{name:<wide$}  {text}"));
-            }
-            continue;
-        }
-        let mut inner = Vec::new();
-        match value {
-            Value::Array(items) => {
-                for item in items {
-                    let first = inner.len();
-                    sheet(item, depth + 2, &mut inner);
-                    if let Some(line) = inner.get_mut(first) {
-                        let at = 2 * depth + 2;
-                        line.replace_range(at..at + 1, "-");
-                    }
-                }
-            }
-            Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-                sheet(value, depth + 1, &mut inner);
-            }
-        }
-        if !inner.is_empty() {
-            lines.push(format!("{indent}{name}"));
-            lines.append(&mut inner);
-        }
-    }
-}
-
-/// A field's name without the unit, which the value shows.
-fn plain(key: &str) -> String {
-    key.strip_suffix("_ms").unwrap_or(key).replace('_', " ")
-}
-
-/// The text of a value that fits behind a name.
-fn leaf(key: &str, value: &Value) -> Option<String> {
-    match value {
-        Value::Null => Some(String::new()),
-        Value::Bool(truth) => Some(truth.to_string()),
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(match (number.as_u64(), key.ends_with("_ms")) {
-            (Some(millis), true) if is_time(millis) => date(millis),
-            (Some(millis), true) => length(millis),
-            (Some(_) | None, _) => number.to_string(),
-        }),
-        Value::Array(items) => {
-            let leaves: Option<Vec<String>> = items.iter().map(|item| leaf(key, item)).collect();
-            leaves.map(|leaves| leaves.join(", "))
-        }
-        Value::Object(_) => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_read_as_a_sheet() {
-        let value = serde_json::json!({
-            "name": "web", "labels": {}, "soak_ms": 90_000, "stages": ["1", "100%"],
-            "policy": { "fail_fast": true, "none": null },
-            "failures": [ { "target": "web-1", "evidence": { "summary": "no" } } ],
-        });
-        let mut lines = Vec::new();
-        sheet(&value, 0, &mut lines);
-        let text = lines.join("\n");
-        for line in ["name      web", "soak      1m 30s", "stages    1, 100%", "policy", "  fail fast  true"]
-        {
-            assert!(lines.iter().any(|found| found == line), "{line:?} is not in\n{text}");
-        }
-        assert!(text.contains("  - target") || text.contains("  - evidence"), "{text}");
-        assert!(!text.contains("labels") && !text.contains("none"), "{text}");
-    }
 }

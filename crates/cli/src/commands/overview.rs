@@ -9,7 +9,8 @@ use bellwether_api::v1::server::StoreStatus;
 use bellwether_core::words::plural::Plural;
 
 use super::freeze::scope;
-use super::subject::canonical;
+use super::past_rollout;
+use super::subject::{self, canonical};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit};
 use crate::show::currency;
@@ -246,12 +247,15 @@ pub(super) fn store_line(store: &StoreStatus, paint: Paint) -> String {
     format!("store      {line}")
 }
 
-pub(super) async fn why(context: &Context, subject: &str) -> CommandResult {
-    if let Some(run) = subject.strip_prefix("run/") {
+pub(super) async fn why(context: &Context, asked: &str) -> CommandResult {
+    if let Some(run) = asked.strip_prefix("run/") {
         // Its entity may not be named in an error: nobody typed it.
         context.client.run(&context.namespace, run).await?;
     }
-    let why = context.client.why(&context.namespace, &canonical(subject)).await?;
+    if let Some((entity, number)) = asked.strip_prefix("rollout/").and_then(subject::past_rollout) {
+        return past_rollout::show(context, entity, number).await;
+    }
+    let why = context.client.why(&context.namespace, &canonical(asked)).await?;
     context.show.data(&why, || vec![why.subject.clone()], |_| why.lines.join("\n"))?;
     Ok(Exit::Yes)
 }

@@ -15,6 +15,7 @@ use bellwether_core::words::time::Span;
 use serde::Serialize;
 
 use self::follow::WaitLimit;
+use super::past_rollout;
 use super::policy::PolicyChange;
 use crate::args::{OperationFlags, RolloutVerb, StartRollout, WaitFlags};
 use crate::context::Context;
@@ -29,7 +30,10 @@ pub(super) async fn run(context: &Context, verb: RolloutVerb) -> CommandResult {
         RolloutVerb::Status { of, wait, timeout } => {
             return status(context, &of.entity, wait, timeout).await;
         }
-        RolloutVerb::Get { of, wait } => return get(context, &of.entity, &wait).await,
+        RolloutVerb::Get { of, number: Some(number), .. } => {
+            return past_rollout::show(context, &of.entity, number).await;
+        }
+        RolloutVerb::Get { of, number: None, wait } => return get(context, &of.entity, &wait).await,
         RolloutVerb::List => list(context).await?,
         RolloutVerb::History { of } => history(context, &of.entity).await?,
         RolloutVerb::Pause(flags) => operate(context, "pause", flags, Default::default()).await?,

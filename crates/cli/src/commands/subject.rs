@@ -27,10 +27,18 @@ pub(super) const KINDS: [&str; 23] = [
     "join-token",
 ];
 
+/// A rollout of an entity's history, as events name it after their first word: `web/3`.
+pub(super) fn past_rollout(name: &str) -> Option<(&str, u64)> {
+    let (entity, number) = name.split_once('/')?;
+    Some((entity, number.parse().ok()?))
+}
+
 /// A subject as events and explanations name it: a run and a rollout are told of by their entity, a job by its target.
 pub(super) fn canonical(subject: &str) -> String {
     match subject.split_once('/') {
-        Some(("run" | "rollout", name)) => format!("entity/{name}"),
+        Some(("run", name)) => format!("entity/{name}"),
+        // Events name one by its number, too.
+        Some(("rollout", name)) => format!("entity/{}", name.split('/').next().unwrap_or(name)),
         Some(("job", job)) => {
             let parts: Vec<&str> = job.split('/').take(2).collect();
             format!("target/{}", parts.join("/"))
@@ -66,6 +74,7 @@ mod tests {
     #[test]
     fn a_run_is_told_of_by_its_entity_and_a_job_by_its_target() {
         assert_eq!(canonical("run/shop-7"), "entity/shop-7");
+        assert_eq!(canonical("rollout/shop/3"), "entity/shop");
         assert_eq!(canonical("job/shop-7/web-1/0"), "target/shop-7/web-1");
         assert_eq!(canonical("job/shop-7/web-1"), "target/shop-7/web-1");
         assert_eq!(canonical("workflow/shop"), "workflow/shop");
