@@ -102,6 +102,16 @@ pub(crate) struct MachineSources {
     pub(crate) members: KnownMembers,
 }
 
+impl LinkOwner {
+    /// The lease of a logical node; `None` of a machine.
+    const fn lease(&self) -> Option<&LeaseRenewal> {
+        match self {
+            Self::Machine(_) => None,
+            Self::Logical(lease) => Some(lease),
+        }
+    }
+}
+
 impl ServerLink {
     /// Starts the tasks of the link on `tasks`.
     pub(crate) fn start(self, tasks: &Tasks) {
@@ -132,10 +142,7 @@ impl ServerLink {
             clock: self.clock.clone(),
             seed: self.seed,
             decommissioned: self.decommissioned,
-            lease: match &self.owner {
-                LinkOwner::Machine(_) => None,
-                LinkOwner::Logical(lease) => Some(lease.clone()),
-            },
+            lease: self.owner.lease().cloned(),
         };
         tasks.spawn("order poll", poll.run());
         let report = report::ReportSender {
@@ -143,7 +150,7 @@ impl ServerLink {
             node: node.clone(),
             namespace: namespace.clone(),
             board: self.board.subscribe(),
-            machine: matches!(self.owner, LinkOwner::Machine(_)).then(|| self.board.clone()),
+            machine: self.owner.lease().is_none().then(|| self.board.clone()),
             requested: requested.clone(),
             delivered,
             told: report::ToldJobs::new(),

@@ -1,6 +1,5 @@
 //! The audit log over HTTP: what is recorded of a request, and reading the log.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -149,11 +148,7 @@ fn unwritable(detail: &str) -> Failure {
 
 /// Records how a request was answered. One of a stranger is recorded only now: what was refused is one of those of which so many are recorded, and
 /// whoever tried a join token that nobody can use waits, as who tries another one.
-pub(super) async fn answered(
-    app: &AppState,
-    recorded: RecordedRequest,
-    (code, address): (u16, Option<SocketAddr>),
-) {
+pub(super) async fn answered(app: &AppState, recorded: RecordedRequest, code: u16) {
     match recorded {
         RecordedRequest::Nothing => {}
         RecordedRequest::Entry(entry) => app.audit.answered(entry, code).await,
@@ -168,6 +163,7 @@ pub(super) async fn answered(
             }
         }
         RecordedRequest::OfStranger(entry) => {
+            let address = entry.address.as_deref().and_then(|address| address.parse().ok());
             let reason = Some(format!("answered with {code}"));
             let entry = AuditEntry { outcome: AuditOutcome::Denied, reason, ..*entry };
             app.audit.record_refused(entry, app.clock.now()).await;

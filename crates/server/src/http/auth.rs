@@ -150,7 +150,6 @@ pub(crate) fn guard(
         };
         request.extensions_mut().insert(Authenticated(identity));
         let measured = place.as_ref().filter(|_| accepted.is_immediate(&request));
-        let address = request.extensions().get::<Peer>().and_then(|peer| peer.address);
         let is_read =
             request.method() == Method::GET && place.as_ref().is_some_and(|place| place.is_of_people());
         let run = |request: Box<Request>| next.run(*request);
@@ -163,7 +162,7 @@ pub(crate) fn guard(
             place.observe(&app.traffic.metrics.request_seconds);
         }
         let response = currency::mark(&app, response);
-        Box::pin(audit::answered(&app, entry, (response.status().as_u16(), address))).await;
+        Box::pin(audit::answered(&app, entry, response.status().as_u16())).await;
         response
     }
 }

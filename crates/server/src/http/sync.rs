@@ -45,16 +45,7 @@ pub(crate) async fn sync(
     peer: Option<Extension<Peer>>,
     query: QueryParams,
 ) -> Result<JsonAnswer<OrderPoll>, Failure> {
-    query.only(&["generation", "catalogue", "servers", "params", "authorities", "reported", "wait"])?;
-    let known = Known {
-        generation: Generation::new(query.get("generation")?.unwrap_or_default()),
-        catalogue: query.get("catalogue")?.map(LogPosition::new),
-        params: query.get("params")?,
-        authorities: query.get("authorities")?,
-    };
-    let reported: Option<u64> = query.get("reported")?;
-    let server_list: Option<String> = query.get("servers")?;
-    let wait = query.get::<String>("wait")?.map_or(Ok(WAIT), |_| query.wait())?;
+    let (known, server_list, wait) = asked(&query)?;
     // Dropped, so that it does not occupy memory while the poll waits.
     drop(query);
     let issuer = issuer(peer.as_ref());
@@ -68,9 +59,9 @@ pub(crate) async fn sync(
     // Opened before the world is read, so that an order in between wakes this poll.
     let mut session = app.traffic.sessions.open(&namespace, &name);
     // As of now: it goes on reporting while the poll waits.
-    let is_overtaken = is_overtaken(&app.world(), (&namespace, &name), reported);
-    let is_asked_soon = is_overtaken || lacks_report(&app.world(), &namespace, &name);
-    let wait = if is_asked_soon { wait.min(UNREPORTED_WAIT) } else { wait };
+    let is_overtaken = is_overtaken(&app.world(), (&namespace, &name), known.reported);
+    let is_wanted = is_overtaken || lacks_report(&app.world(), &namespace, &name);
+    let wait = if is_wanted { wait.min(UNREPORTED_WAIT) } else { wait };
     let mut catalogue = app.traffic.sessions.catalogue(&namespace);
     let news = async {
         loop {
@@ -126,6 +117,22 @@ struct Known {
     params: Option<LiveParamsTag>,
     /// Version of the authorities; `None` if it does not take in others.
     authorities: Option<u64>,
+    /// Number of the last report that its agent sent; `None` before the first one.
+    reported: Option<u64>,
+}
+
+/// What a node says that it has, the tag of its list of servers, and how long it waits.
+fn asked(query: &QueryParams) -> Result<(Known, Option<String>, Duration), Failure> {
+    query.only(&["generation", "catalogue", "servers", "params", "authorities", "reported", "wait"])?;
+    let known = Known {
+        generation: Generation::new(query.get("generation")?.unwrap_or_default()),
+        catalogue: query.get("catalogue")?.map(LogPosition::new),
+        params: query.get("params")?,
+        authorities: query.get("authorities")?,
+        reported: query.get("reported")?,
+    };
+    let wait = query.get::<String>("wait")?.map_or(Ok(WAIT), |_| query.wait())?;
+    Ok((known, query.get("servers")?, wait))
 }
 
 /// The authority that issued the certificate that was shown.

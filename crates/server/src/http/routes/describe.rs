@@ -259,10 +259,7 @@ fn query_parameter(name: &str) -> Parameter {
         "generation" => ("Generation of the order that the node has.", number()),
         "catalogue" => ("Index up to which the node knows the catalogue.", number()),
         "params" => ("Tag of the params that the node reads without a rollout.", text()),
-        "reported" => (
-            "Number of the last report of the node that its agent sent. If a later one is known, another agent reports as this node, and a report is requested.",
-            number(),
-        ),
+        "reported" => ("Number of the last report that the node's agent sent.", number()),
         "authorities" => ("Version of the authorities that the node trusts; 0 if there is none.", number()),
         "servers" => ("Tag of the list of servers that the node knows.", text()),
         "consistency" => (
