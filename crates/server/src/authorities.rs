@@ -1,5 +1,7 @@
 //! Brings what this server signs with and whom it trusts to what the record of the authorities says, at its start and with every change.
 
+pub mod error;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,24 +12,14 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use serde_json::Value;
 
+use self::error::AuthoritiesError;
 use crate::authority_place::place;
 use crate::http::AppState;
-use crate::pki::{AuthorityPair, Pki, PkiError};
+use crate::pki::{AuthorityPair, Pki};
 use crate::secrets::keyring::{Keyring, KeyringError};
 
 /// The file with the certificates of the authorities that are trusted, once there was more than one.
 const TRUSTED_FILE: &str = "pki/trusted.pem";
-
-/// Why the authorities of the record cannot be used. Fits after "cannot ".
-#[derive(Debug, thiserror::Error)]
-pub enum AuthoritiesError {
-    /// The key of the active one cannot be decrypted.
-    #[error("use the certificate authority: {0}")]
-    Keyring(#[from] KeyringError),
-    /// The active one cannot be used.
-    #[error("{0}")]
-    Pki(#[from] PkiError),
-}
 
 /// The file with the certificates of the authorities that were trusted when this server ran last.
 #[must_use]

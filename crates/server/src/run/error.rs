@@ -25,7 +25,7 @@ pub enum RunError {
     Pki(#[from] PkiError),
     /// The certificate authorities of the store cannot be used.
     #[error("{0}")]
-    Authorities(#[from] crate::authorities::AuthoritiesError),
+    Authorities(#[from] crate::authorities::error::AuthoritiesError),
     /// Others than the user of the server could use what is its own.
     #[error("{0}")]
     NotPrivate(#[from] bellwether_rt::own_files::NotPrivate),
