@@ -15,6 +15,7 @@ pub mod tls;
 
 pub use access::{Access, Identity};
 pub use calls::nodes::{NodeKnowledge, NodeLogKey};
+pub use connection::streamed::AnswerBody;
 pub use connection::{Client, DEFAULT_DEADLINE};
 pub use error::{CallError, FailedAttempt, UnreachableCause};
 pub use list_options::ListOptions;

@@ -12,6 +12,9 @@ pub const MERGE_PATCH: &str = "application/merge-patch+json";
 /// A page of a list whose items have only the fields that the request names.
 pub const PARTIAL_JSON: &str = "application/vnd.bellwether.partial+json";
 
+/// One JSON value per line.
+pub const JSON_LINES: &str = "application/x-ndjson";
+
 /// Metrics as OpenMetrics.
 pub const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 

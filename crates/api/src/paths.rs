@@ -65,6 +65,8 @@ pub const STEP_DOWN: &str = "/v1/servers/step-down";
 pub const SERVER_TOKENS: &str = "/v1/servers/join-tokens";
 /// Joins a machine as a server: exchanges a join token for the keys of the installation.
 pub const SERVER_JOIN: &str = "/v1/servers/join";
+/// A backup of all records.
+pub const BACKUP: &str = "/v1/backup";
 /// The certificate authorities, and what is behind.
 pub const AUTHORITIES: &str = "/v1/authorities";
 /// What clients of the control plane trust.

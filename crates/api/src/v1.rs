@@ -6,6 +6,7 @@ pub mod annotation;
 pub mod apply;
 pub mod audit;
 pub mod authorities;
+pub mod backup;
 pub mod cloud_event;
 pub mod cluster;
 pub mod ensemble;

@@ -3,6 +3,7 @@
 mod access;
 mod apply;
 mod authorities;
+mod backup;
 mod clusters;
 mod ensembles;
 mod entities;

@@ -2,6 +2,7 @@
 
 mod failure;
 mod forward;
+pub(super) mod streamed;
 
 use std::pin::Pin;
 use std::sync::Arc;
