@@ -5,6 +5,7 @@ mod agent;
 mod apply;
 mod audit;
 mod authorities;
+mod backup;
 mod bundle;
 mod cluster;
 mod contexts;

@@ -8,6 +8,7 @@ mod audit;
 mod auth;
 mod authentication_failures;
 mod authorities;
+mod backup;
 mod body;
 mod cluster_wait;
 mod clusters;

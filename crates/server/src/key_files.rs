@@ -14,6 +14,10 @@ use crate::secrets::keyring::KEYRING_FILE;
 const CA_FILE: &str = "pki/ca.pem";
 const CA_KEY_FILE: &str = "pki/ca.key";
 
+/// The files with keys that a server needs besides its store, from the directory of its data. The authority's certificate is last: a
+/// server starts only with it.
+pub(crate) const KEY_FILES: [&str; 3] = [KEYRING_FILE, CA_KEY_FILE, CA_FILE];
+
 /// The file of the first admin token.
 pub(crate) const ADMIN_TOKEN_FILE: &str = "admin-token";
 
@@ -45,6 +49,29 @@ pub struct KeyFileError {
     action: &'static str,
     path: PathBuf,
     source: io::Error,
+}
+
+/// A file with keys, and what is in it.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct KeyText {
+    /// One of [`KEY_FILES`].
+    pub(crate) file: &'static str,
+    pub(crate) text: String,
+}
+
+/// What was written of a backup: of no use if its records cannot be restored.
+#[derive(Debug, Default)]
+pub(crate) struct WrittenKeys {
+    files: NewFiles,
+    dirs: NewDirs,
+}
+
+impl WrittenKeys {
+    /// Removes it.
+    pub(crate) fn remove(&self) {
+        self.files.remove();
+        self.dirs.remove();
+    }
 }
 
 /// Files that were made by one attempt, and are of no use if it fails.
@@ -94,6 +121,53 @@ impl KeyDir {
         Ok(KeyFiles { ca_key: text(CA_KEY_FILE)?, secret_keys })
     }
 
+    /// The data directory.
+    pub(crate) fn data_dir(&self) -> &Path {
+        &self.0
+    }
+
+    /// All that there are of the files with keys, as they are now.
+    pub(crate) fn texts(&self) -> Result<Vec<KeyText>, KeyFileError> {
+        let mut texts = Vec::new();
+        for file in KEY_FILES {
+            let path = self.0.join(file);
+            match std::fs::read_to_string(&path) {
+                Ok(text) => texts.push(KeyText { file, text }),
+                // Without a key for secrets there are no secrets.
+                Err(error) if file == KEYRING_FILE && error.kind() == io::ErrorKind::NotFound => {}
+                Err(source) => return Err(KeyFileError { action: "read", path, source }),
+            }
+        }
+        Ok(texts)
+    }
+
+    /// The first of these files that is there with something else in it.
+    pub(crate) fn other(&self, texts: &[KeyText]) -> Result<Option<PathBuf>, KeyFileError> {
+        for KeyText { file, text } in texts {
+            let path = self.0.join(file);
+            match std::fs::read(&path) {
+                Ok(there) if there == text.as_bytes() => {}
+                Ok(_) => return Ok(Some(path)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(source) => return Err(KeyFileError { action: "read", path, source }),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Writes those of these files that are missing, and the directories above them; the others are as they are.
+    pub(crate) fn complete(&self, texts: &[KeyText]) -> Result<WrittenKeys, KeyFileError> {
+        let mut written = WrittenKeys { dirs: self.make()?, files: NewFiles::default() };
+        let missing = texts.iter().filter(|text| !self.0.join(text.file).exists());
+        match self.write_files(missing.map(|text| (text.file, text.text.as_str())), &mut written.files) {
+            Ok(()) => Ok(written),
+            Err(error) => {
+                written.remove();
+                Err(error)
+            }
+        }
+    }
+
     /// Whether there is an authority already.
     pub(crate) fn has_authority(&self) -> bool {
         self.0.join(CA_FILE).exists() || self.0.join(CA_KEY_FILE).exists()
@@ -120,15 +194,21 @@ impl KeyDir {
 
     fn write_each(&self, joined: &JoinedServer, made: &mut NewFiles) -> Result<(), KeyFileError> {
         let files = [
-            (KEYRING_FILE, joined.secret_keys.as_ref()),
-            (CA_KEY_FILE, Some(&joined.ca_key)),
-            (CA_FILE, Some(&joined.ca)),
+            (KEYRING_FILE, joined.secret_keys.as_deref()),
+            (CA_KEY_FILE, Some(joined.ca_key.as_str())),
+            (CA_FILE, Some(joined.ca.as_str())),
         ];
+        self.write_files(files.into_iter().filter_map(|(file, text)| Some((file, text?))), made)
+    }
+
+    fn write_files<'a>(
+        &self,
+        files: impl Iterator<Item = (&'static str, &'a str)>,
+        made: &mut NewFiles,
+    ) -> Result<(), KeyFileError> {
         for (file, text) in files {
             let path = self.0.join(file);
-            if let Some(text) = text {
-                made.write(&path, text).map_err(|source| KeyFileError { action: "write", path, source })?;
-            }
+            made.write(&path, text).map_err(|source| KeyFileError { action: "write", path, source })?;
         }
         let path = self.0.join("pki");
         let synced = std::fs::File::open(&path).and_then(|dir| dir.sync_all());

@@ -53,5 +53,6 @@ pub mod timing;
 mod tls_client;
 pub mod transactor;
 pub mod transfer;
+mod unnamed_file;
 pub mod world;
 pub mod world_view;

@@ -17,9 +17,10 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use crate::installation::{Installation, InstallationError, TransferKind};
+use crate::key_files::KeyFileError;
 use crate::records::encoding;
 use crate::records::key_text::{self, KeyLocation};
-use crate::run::RunError;
+use crate::run::error::RunError;
 
 /// Entries per read.
 const PAGE: usize = 500;
@@ -86,6 +87,27 @@ pub enum TransferError {
         /// Fingerprint of the backup's, shortened.
         ours: String,
     },
+    /// A file with keys is not that of the backup.
+    #[error(
+        "restore the backup: {} is there, and not as the backup has it; name another data directory, move the files in pki away first, or add \
+         --any-authority, with which no keys are written where others are", path.display()
+    )]
+    KeysPresent {
+        /// The file.
+        path: std::path::PathBuf,
+    },
+    /// The keys to back up are not those of the records.
+    #[error(
+        "back up the keys: {dir}/pki has the authority of another installation than the records; put ca.pem and ca.key of this one there, \
+         or leave --with-keys out"
+    )]
+    OtherKeys {
+        /// The data directory.
+        dir: String,
+    },
+    /// A file with keys cannot be read or written.
+    #[error("{0}")]
+    Keys(#[from] KeyFileError),
     /// The backup has a record that this release does not read.
     #[error(
         "restore the backup: this release cannot {reason}; nothing was written; install the release that wrote it, {version}, or a later one"

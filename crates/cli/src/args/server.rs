@@ -58,10 +58,19 @@ pub(crate) enum ServerVerb {
         #[arg(long, value_name = "FILE")]
         to: PathBuf,
     },
-    /// Write a backup of the store to a file; an embedded store is backed up while its server is stopped
+    /// Write a backup of all records to a file
+    ///
+    /// With `--online` a running server gives it, while everything goes on. Otherwise the command opens the store itself: an embedded
+    /// store only while its server is stopped.
     Backup {
         #[command(flatten)]
         config: ServerConfig,
+        /// Have the running server give the backup; the token needs every right
+        #[arg(long, conflicts_with_all = ["config", "data_dir", "listen"])]
+        online: bool,
+        /// Have the keys of the installation in it too, so that a restore needs nothing else: encrypt it
+        #[arg(long)]
+        with_keys: bool,
         /// Backup file, which must not exist; `-` writes to stdout
         file: PathBuf,
     },

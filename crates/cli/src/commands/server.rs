@@ -17,6 +17,7 @@ use bellwether_server::secrets::keyring::{KEYRING_FILE, Keyring};
 use bellwether_server::transfer::location::AllowedAuthority;
 
 use super::authorities;
+use super::backup::{self, BackupScope};
 use super::overview::store_line;
 use super::server_join;
 use super::store_check;
@@ -91,7 +92,13 @@ pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
         }
         ServerVerb::Join(request) => server_join::join(global, request).await,
         ServerVerb::Migrate { config, to } => transfer::move_over(global, &load(&config)?, &to).await,
-        ServerVerb::Backup { config, file } => transfer::write(global, &load(&config)?, &file).await,
+        ServerVerb::Backup { config, online, with_keys, file } => {
+            let scope = if with_keys { BackupScope::WithKeys } else { BackupScope::Records };
+            match online {
+                true => backup::online(&Context::new(global)?, &file, scope).await,
+                false => backup::offline(global, &load(&config)?, (&file, scope)).await,
+            }
+        }
         ServerVerb::Inspect { file } => transfer::inspect(global, &file).await,
         ServerVerb::Restore { config, file, accept_clock, any_authority, in_place: _ } => {
             let loaded = load(&config)?.accepting_clock(accept_clock);

@@ -1,4 +1,4 @@
-//! `server migrate`, `backup`, `inspect` and `restore`: copy the whole store.
+//! `server migrate`, `inspect` and `restore`: copy the whole store.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use bellwether_core::words::plural::Plural;
 use bellwether_rt::clock::Clock;
 use bellwether_server::config::Config;
 use bellwether_server::transfer::backup::BackupContents;
-use bellwether_server::transfer::location::AllowedAuthority;
+use bellwether_server::transfer::location::{AllowedAuthority, RestoredBackup};
 use bellwether_server::transfer::{TransferError, backup, location};
 
 use crate::args::Global;
@@ -24,7 +24,10 @@ impl From<TransferError> for Failure {
             TransferError::Installation(_)
             | TransferError::InUse { .. }
             | TransferError::Clock { .. }
-            | TransferError::Authority { .. } => Exit::Refused,
+            | TransferError::Authority { .. }
+            | TransferError::KeysPresent { .. }
+            | TransferError::OtherKeys { .. } => Exit::Refused,
+            TransferError::Keys(_) => LocalFault::DataDirectory.exit(),
             TransferError::Damaged(_) | TransferError::Newer { .. } | TransferError::Unreadable { .. } => {
                 LocalFault::Input.exit()
             }
@@ -71,62 +74,7 @@ pub(super) async fn move_over(global: &Global, from: &Config, to: &Path) -> Comm
     Ok(Exit::Yes)
 }
 
-pub(super) async fn write(global: &Global, config: &Config, file: &Path) -> CommandResult {
-    let now = Clock::system().now();
-    let to_stdout = file.as_os_str() == "-";
-    if to_stdout {
-        location::back_up(config, now, &mut tokio::io::stdout()).await?;
-        return Ok(Exit::Yes);
-    }
-    if tokio::fs::try_exists(file).await.unwrap_or(true) {
-        let reason = format!("write {}: the file exists", file.display());
-        return Err(Failure::new(Exit::Refused, reason).hint("name another file"));
-    }
-    let part = file.with_extension("part");
-    let mut out = create(&part).await?;
-    let taken = location::back_up(config, now, &mut out).await;
-    if taken.is_err() {
-        // An incomplete backup is of no use.
-        tokio::fs::remove_file(&part).await.map_err(|source| at("remove", &part, source))?;
-    }
-    let taken = taken?;
-    let records = taken.records;
-    let kept = async {
-        out.sync_all().await?;
-        // Unlike a rename, a link never replaces a file.
-        tokio::fs::hard_link(&part, file).await?;
-        tokio::fs::remove_file(&part).await
-    };
-    kept.await.map_err(|source| at("write", file, source))?;
-    let data = serde_json::json!({"file": file, "records": records});
-    Show::new(global).data(
-        &data,
-        || vec![file.display().to_string()],
-        |_| {
-            let file = file.display();
-            format!(
-                "{} written to {file}\n\n\
-                 a restore needs the certificate authority and the keys of secrets too: keep {}/pki/ca.pem, ca.key and secrets.key in another place\n\
-                 verify the backup with: bellwether server inspect {file}",
-                Plural(records, "record"),
-                config.data_dir.display()
-            )
-        },
-    )?;
-    if let Some(other) = location::other_authority(config, &taken.ca_fingerprint) {
-        Show::new(global).note(&format!("warning: {other}"));
-    }
-    Ok(Exit::Yes)
-}
-
-/// Creates a file that only its owner may read: it contains token hashes and profiles.
-async fn create(path: &Path) -> Result<tokio::fs::File, Failure> {
-    let mut options = tokio::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    options.open(path).await.map_err(|source| at("write", path, source))
-}
-
-fn at(action: &'static str, path: &Path, source: std::io::Error) -> Failure {
+pub(super) fn at(action: &'static str, path: &Path, source: std::io::Error) -> Failure {
     TransferError::File { action, path: path.to_owned(), source }.into()
 }
 
@@ -143,11 +91,15 @@ pub(super) async fn inspect(global: &Global, file: &Path) -> CommandResult {
 
 fn describe(contents: &BackupContents) -> String {
     let rows = contents.kinds.iter().map(|(kind, count)| vec![kind.clone(), count.to_string()]);
+    let keys = match contents.keys.is_empty() {
+        true => String::new(),
+        false => format!("\nkeys          {}: keep the backup secret", contents.keys.join(", ")),
+    };
     let unreadable = contents.unreadable.as_ref();
     let unreadable =
         unreadable.map_or(String::new(), |reason| format!("\nunreadable    this release cannot {reason}"));
     format!(
-        "installation  {}\nauthority     {}\ntaken         {} by {}, at revision {}\nrecords       {}, complete{unreadable}\n\n{}",
+        "installation  {}\nauthority     {}\ntaken         {} by {}, at revision {}\nrecords       {}, complete{keys}{unreadable}\n\n{}",
         contents.installation,
         contents.ca_fingerprint,
         date(contents.taken_ms),
@@ -165,11 +117,12 @@ pub(super) async fn restore(
     from: Option<&Path>,
     (file, allowed): (&Path, AllowedAuthority),
 ) -> CommandResult {
-    let contents = location::restore(config, Clock::system().now(), file, allowed).await?;
-    let goal = location::name(config);
+    let restored = location::restore(config, Clock::system().now(), file, allowed).await?;
+    let (contents, goal) = (&restored.contents, location::name(config));
+    let pki = pki_needed(config, &restored);
     let from = from.map_or(String::new(), |from| format!(" --config {}", from.display()));
     Show::new(global).data(
-        &contents,
+        contents,
         || vec![contents.installation.clone()],
         |_| {
             format!(
@@ -177,18 +130,30 @@ pub(super) async fn restore(
                  every node moves to the versions that these records name as soon as it is told, all at once and without batches: to hold \
                  them back, stop their agents before a server starts\n\
                  tokens and node certificates are as they were then: what was revoked later is valid again\n\
-                 the server needs the certificate authority of that time in {}/pki: ca.pem and ca.key, fingerprint {}, and secrets.key with the \
-                 keys of secrets of that time, without which no secret can be read, and no authority that followed that one be used\n\
+                 {pki}\n\
                  next: bellwether server run{from} --data-dir {}",
                 Plural(contents.records, "record"),
                 date(contents.taken_ms),
-                config.data_dir.display(),
-                contents.ca_fingerprint,
                 config.data_dir.display(),
             )
         },
     )?;
     Ok(Exit::Yes)
+}
+
+/// What a server needs besides the records that were restored.
+fn pki_needed(config: &Config, restored: &RestoredBackup) -> String {
+    let dir = config.data_dir.display();
+    if restored.has_keys {
+        return format!(
+            "{dir}/pki has the certificate authority and the keys of secrets from the backup: nothing else is needed for a start"
+        );
+    }
+    format!(
+        "the server needs the certificate authority of that time in {dir}/pki: ca.pem and ca.key, fingerprint {}, and secrets.key with the \
+         keys of secrets of that time, without which no secret can be read, and no authority that followed that one be used",
+        restored.contents.ca_fingerprint
+    )
 }
 
 /// Notes that a store was set back.

@@ -73,6 +73,7 @@ mod story_lock_race;
 mod story_lock_servers;
 mod story_locks;
 mod story_nginx;
+mod story_online_backup;
 mod story_osd;
 mod story_osd_upkeep;
 mod story_outage;

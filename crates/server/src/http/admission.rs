@@ -20,7 +20,9 @@ pub use self::class::RequestClass;
 pub(super) use self::class::{Requester, may_wait};
 use self::shares::{HeldShare, Shares};
 use super::body::{self, BODY_DEADLINE, LARGE_BODY_DEADLINE};
-use super::limits::{ConcurrencyLimit, ConcurrencyLimits, DRY_RUNS, LARGE_BODIES, MAX_BODY_BYTES, Share};
+use super::limits::{
+    BACKUPS, ConcurrencyLimit, ConcurrencyLimits, DRY_RUNS, LARGE_BODIES, MAX_BODY_BYTES, Share,
+};
 use super::problem::Failure;
 use crate::metrics::RefusedRequests;
 use crate::metrics::durations::RequestDurations;
@@ -42,6 +44,8 @@ pub struct Admission {
     joins: ClassQueue,
     /// Permits of dry runs of an apply.
     dry_runs: Arc<Semaphore>,
+    /// Permits of backups.
+    backups: Arc<Semaphore>,
     refused: Family<RefusedRequests, Counter>,
 }
 
@@ -119,6 +123,7 @@ impl Admission {
             syncs: ClassQueue::new(limits.syncs),
             joins: ClassQueue::new(limits.joins),
             dry_runs: Arc::new(Semaphore::new(DRY_RUNS)),
+            backups: Arc::new(Semaphore::new(BACKUPS)),
             refused,
         }
     }
@@ -131,6 +136,16 @@ impl Admission {
         let permit = tokio::time::timeout(PATIENCE, Arc::clone(&self.dry_runs).acquire_owned()).await;
         let busy = || format!("cannot compare the documents: {DRY_RUNS} dry runs are in progress");
         permit.ok().and_then(Result::ok).ok_or_else(|| busy_with_large(busy()))
+    }
+
+    /// The permit of a backup.
+    ///
+    /// # Errors
+    /// When to retry, if another one is taken or sent: that may take long.
+    pub(super) fn backup(&self) -> Result<OwnedSemaphorePermit, Failure> {
+        let permit = Arc::clone(&self.backups).try_acquire_owned();
+        let busy = "cannot take a backup: this server takes or sends another one";
+        permit.map_err(|_| busy_with_large(busy.to_owned()))
     }
 
     /// Reads the body of a request, of at most `largest` bytes, in place of which it has what was read; then waits for a permit, if not

@@ -15,6 +15,9 @@ pub(crate) const LARGE_BODIES: usize = 2;
 /// Most dry runs of an apply at the same time: each decides up to ten thousand documents, and whoever may only read may ask for one.
 pub(crate) const DRY_RUNS: usize = 2;
 
+/// Most backups at the same time: each has a file in the data directory as large as all records.
+pub(crate) const BACKUPS: usize = 1;
+
 /// Longest wait of a blocking read.
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
 

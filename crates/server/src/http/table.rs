@@ -28,7 +28,7 @@ use super::routes::{self, Routes};
 use super::state::AppState;
 
 /// The parts of the table. A new one is one line.
-const PARTS: [fn(Routes) -> Routes; 43] = [
+const PARTS: [fn(Routes) -> Routes; 44] = [
     nodes::nodes,
     nodes::runnable,
     nodes::params,
@@ -70,6 +70,7 @@ const PARTS: [fn(Routes) -> Routes; 43] = [
     access::access,
     access::roles,
     server::server,
+    server::backups,
     server::authorities,
     server::installation,
 ];

@@ -5,6 +5,10 @@
 //! {"key":"/bw/ns/default/node/web-1","value":"{…}"}
 //! {"records":2,"sha256":"…"}
 //! ```
+//!
+//! One with the keys of the installation is of format 2, and has a line for each file of them after the header.
+
+mod keys;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,19 +20,27 @@ use bellwether_store::{Revision, Store};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, BufWriter};
 
+use self::keys::KeyLine;
 use super::{
     RecordReader, TransferError, begin, clear, event_time, finish_in, in_another_store, restored_event,
     unused, write,
 };
 use crate::installation::{Installation, InstallationError, TransferKind};
+use crate::key_files::{KeyDir, KeyText};
 use crate::records::key_text;
 use crate::secret;
 use crate::world;
 
-/// The backup format that this release writes.
+/// The format of a backup of records alone.
 const FORMAT: u32 = 1;
+
+/// The format of a backup that has the keys of the installation too, which releases before it do not read.
+const FORMAT_WITH_KEYS: u32 = 2;
+
+/// Most bytes of a backup that are held until they are written: a line is much shorter than what is written at once.
+const HELD_BYTES: usize = 256 << 10;
 
 /// Longest line, in bytes: a record fits a transaction, and JSON within JSON is a little more than twice as long.
 const LONGEST_LINE: usize = 8 << 20;
@@ -76,6 +88,9 @@ pub struct BackupContents {
     pub records: u64,
     /// Number of records by namespace and kind.
     pub kinds: BTreeMap<String, u64>,
+    /// The files with keys of the installation that are in it; none in a backup of records alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<&'static str>,
     /// The first record that this release does not read, with the reason: `restore` refuses the backup.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<String>,
@@ -99,28 +114,45 @@ pub async fn take(
     now: Timestamp,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> Result<BackupTaken, TransferError> {
+    take_with(store, (now, None), out).await
+}
+
+/// Writes a backup of the present state, with the keys in a directory if one is given.
+pub(crate) async fn take_with(
+    store: &Store,
+    (now, keys): (Timestamp, Option<&KeyDir>),
+    out: &mut (impl AsyncWrite + Unpin),
+) -> Result<BackupTaken, TransferError> {
+    let mut out = BufWriter::with_capacity(HELD_BYTES, out);
     let installation = Installation::read(store).await?.ok_or(InstallationError::Missing)?;
     let ca_fingerprint = installation.ca_fingerprint.clone();
+    let texts = match keys {
+        Some(dir) => keys::read(dir, &ca_fingerprint).await?,
+        None => Vec::new(),
+    };
     let mut reader = RecordReader::start(store, None).await?;
     let mut sum = Sha256::new();
     let head = BackupHeader {
-        backup: FORMAT,
+        backup: if texts.is_empty() { FORMAT } else { FORMAT_WITH_KEYS },
         installation,
         revision: reader.at.0,
         taken_ms: now.as_millis(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    put(out, &mut sum, &head).await?;
+    put(&mut out, &mut sum, &head).await?;
+    for text in texts {
+        put(&mut out, &mut sum, &KeyLine::from(text)).await?;
+    }
     let mut records = 0;
     while let Some(page) = reader.next().await? {
         for (key, value) in page {
             let line = BackupLine { key: text(&key)?, value: text(&value)? };
-            put(out, &mut sum, &line).await?;
+            put(&mut out, &mut sum, &line).await?;
             records += 1;
         }
     }
     let tail = BackupTrailer { records, sha256: hex(sum.clone()) };
-    put(out, &mut sum, &tail).await?;
+    put(&mut out, &mut sum, &tail).await?;
     out.flush().await.map_err(unwritten)?;
     Ok(BackupTaken { records, ca_fingerprint })
 }
@@ -130,9 +162,14 @@ pub async fn take(
 /// # Errors
 /// [`TransferError::Damaged`] and [`TransferError::Newer`].
 pub async fn inspect(from: impl AsyncRead + Unpin) -> Result<BackupContents, TransferError> {
+    Ok(look(from).await?.0)
+}
+
+/// The summary of a backup, and the keys that are in it.
+async fn look(from: impl AsyncRead + Unpin) -> Result<(BackupContents, Vec<KeyText>), TransferError> {
     let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
     let (mut newest, mut unreadable) = (Timestamp::EPOCH, None);
-    let (head, records) = read(from, async |records: Vec<(Bytes, Bytes)>| {
+    let Contained { head, keys, records } = read(from, async |records: Vec<(Bytes, Bytes)>| {
         for (key, value) in records {
             newest = newest.max(event_time(&key, &value).unwrap_or(newest));
             if unreadable.is_none() {
@@ -143,7 +180,7 @@ pub async fn inspect(from: impl AsyncRead + Unpin) -> Result<BackupContents, Tra
         Ok(())
     })
     .await?;
-    Ok(BackupContents {
+    let contents = BackupContents {
         installation: head.installation.id,
         ca_fingerprint: head.installation.ca_fingerprint,
         revision: head.revision,
@@ -152,18 +189,20 @@ pub async fn inspect(from: impl AsyncRead + Unpin) -> Result<BackupContents, Tra
         version: head.version,
         records,
         kinds,
+        keys: keys.iter().map(|key| key.file).collect(),
         unreadable,
-    })
+    };
+    Ok((contents, keys))
 }
 
-/// Reads a backup to its end, and refuses one with a record that no server of this release could read.
+/// Reads a backup to its end, with the keys that are in it, and refuses one with a record that no server of this release could read.
 ///
 /// # Errors
 /// [`TransferError::Damaged`], [`TransferError::Newer`] and [`TransferError::Unreadable`].
-pub(super) async fn restorable(file: &Path) -> Result<BackupContents, TransferError> {
-    let contents = inspect(open(file).await?).await?;
+pub(super) async fn restorable(file: &Path) -> Result<(BackupContents, Vec<KeyText>), TransferError> {
+    let (contents, keys) = look(open(file).await?).await?;
     match &contents.unreadable {
-        None => Ok(contents),
+        None => Ok((contents, keys)),
         Some(reason) => {
             Err(TransferError::Unreadable { reason: reason.clone(), version: contents.version.clone() })
         }
@@ -191,7 +230,7 @@ pub(super) async fn restore_noting(
     begun: impl FnOnce(),
 ) -> Result<BackupContents, TransferError> {
     unused(store).await?;
-    let contents = restorable(file).await?;
+    let (contents, _) = restorable(file).await?;
     let head = head_of(file).await?;
     let there = in_another_store(&head.installation, Revision(head.revision));
     let there = there.restored(Timestamp::from_millis(head.taken_ms), now)?;
@@ -222,8 +261,8 @@ pub(super) async fn head_of(file: &Path) -> Result<BackupHeader, TransferError> 
 fn format(first: &[u8]) -> Result<(), TransferError> {
     let format: BackupFormat = serde_json::from_slice(first)
         .map_err(|_| damaged("it is not a backup; use a file written by `bellwether server backup`"))?;
-    if format.backup > FORMAT {
-        return Err(TransferError::Newer { found: format.backup, known: FORMAT });
+    if format.backup > FORMAT_WITH_KEYS {
+        return Err(TransferError::Newer { found: format.backup, known: FORMAT_WITH_KEYS });
     }
     Ok(())
 }
@@ -233,27 +272,44 @@ pub(super) async fn open(file: &Path) -> Result<tokio::fs::File, TransferError> 
     opened.map_err(|source| TransferError::File { action: "read", path: file.to_owned(), source })
 }
 
+/// What a backup contains besides the records themselves.
+struct Contained {
+    head: BackupHeader,
+    keys: Vec<KeyText>,
+    records: u64,
+}
+
 /// Reads a backup and passes its records on in chunks.
 async fn read(
     from: impl AsyncRead + Unpin,
     mut take: impl AsyncFnMut(Vec<(Bytes, Bytes)>) -> Result<(), TransferError>,
-) -> Result<(BackupHeader, u64), TransferError> {
+) -> Result<Contained, TransferError> {
     let mut lines = BufReader::new(from);
     let mut sum = Sha256::new();
     let first = line(&mut lines).await?.ok_or_else(|| damaged("it is empty"))?;
     format(&first)?;
     let head: BackupHeader = parse(&first)?;
     sum.update(&first);
-    let (mut count, mut chunk) = (0_u64, Vec::with_capacity(CHUNK));
+    let (mut count, mut chunk, mut keys) = (0_u64, Vec::with_capacity(CHUNK), Vec::new());
     while let Some(line) = line(&mut lines).await? {
         if let Ok(tail) = serde_json::from_slice::<BackupTrailer>(&line) {
             if tail.records != count || tail.sha256 != hex(sum) {
                 return Err(damaged("the count or the checksum does not match"));
             }
+            if head.backup == FORMAT_WITH_KEYS {
+                keys::check(&keys, &head.installation.ca_fingerprint)?;
+            }
             take(chunk).await?;
-            return Ok((head, count));
+            return Ok(Contained { head, keys, records: count });
         }
         sum.update(&line);
+        if count == 0
+            && head.backup == FORMAT_WITH_KEYS
+            && let Some(key) = keys::of(&line)?
+        {
+            keys.push(key);
+            continue;
+        }
         let record: BackupLine = parse(&line)?;
         count += 1;
         chunk.push((record.key.into(), record.value.into()));

@@ -13,6 +13,7 @@ use super::set_back;
 use super::{TransferError, newest_event};
 use crate::config::Config;
 use crate::installation::Installation;
+use crate::key_files::{KeyDir, WrittenKeys};
 use crate::pki;
 use crate::restore_mark::RestoreMark;
 use crate::run::RunError;
@@ -57,6 +58,30 @@ pub async fn back_up(
     used(store, &tasks, async |store| backup::take(store, now, out).await).await
 }
 
+/// Writes a backup with the keys of the installation, which are in the data directory.
+///
+/// # Errors
+/// [`TransferError`].
+pub async fn back_up_with_keys(
+    config: &Config,
+    now: Timestamp,
+    out: &mut (impl AsyncWrite + Unpin),
+) -> Result<BackupTaken, TransferError> {
+    exists(config)?;
+    let (tasks, keys) = (Tasks::new(), KeyDir::of(&config.data_dir));
+    let store = open_store_to_look(config, &tasks).await?;
+    used(store, &tasks, async |store| backup::take_with(store, (now, Some(&keys)), out).await).await
+}
+
+/// A backup that was restored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestoredBackup {
+    /// What is in it.
+    pub contents: BackupContents,
+    /// Whether its keys are in the data directory now, so that a server starts.
+    pub has_keys: bool,
+}
+
 /// Which certificate authority a data directory may have into which a backup is restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AllowedAuthority {
@@ -76,14 +101,37 @@ pub async fn restore(
     now: Timestamp,
     file: &Path,
     allowed: AllowedAuthority,
-) -> Result<BackupContents, TransferError> {
+) -> Result<RestoredBackup, TransferError> {
     // Before the store is opened, which creates one where there is none.
-    let contents = backup::restorable(file).await?;
+    let (contents, keys) = backup::restorable(file).await?;
     if allowed == AllowedAuthority::Own {
         has_no_other_authority(config, &contents)?;
     }
+    let dir = KeyDir::of(&config.data_dir);
+    let (keys, has_keys) = match (dir.other(&keys)?, allowed) {
+        (None, _) => (keys.as_slice(), !keys.is_empty()),
+        (Some(path), AllowedAuthority::Own) => return Err(TransferError::KeysPresent { path }),
+        (Some(_), AllowedAuthority::Any) => (Default::default(), false),
+    };
     let newest = Timestamp::from_millis(contents.newest_ms);
     believe(config, now, Some(newest))?;
+    // Before the records: a restore that ended is not repeated, and a server starts with both or neither.
+    let written = if has_keys { dir.complete(keys)? } else { WrittenKeys::default() };
+    let restored = restore_records(config, now, (file, &contents)).await;
+    if restored.is_err() {
+        written.remove();
+    }
+    restored?;
+    LastTime::of(config).write(now.max(newest));
+    Ok(RestoredBackup { contents, has_keys })
+}
+
+/// Restores the records of a backup.
+async fn restore_records(
+    config: &Config,
+    now: Timestamp,
+    (file, contents): (&Path, &BackupContents),
+) -> Result<(), TransferError> {
     let mark = RestoreMark::of(config);
     let set = mark.set(&contents.installation);
     set.map_err(|source| TransferError::File { action: "write", path: mark.path(), source })?;
@@ -93,9 +141,7 @@ pub async fn restore(
     let restored = restored.await;
     // A process that is killed leaves it.
     mark.remove();
-    let contents = restored?;
-    LastTime::of(config).write(now.max(newest));
-    Ok(contents)
+    restored.map(|_| ())
 }
 
 /// Notes that a store was set back; see [`set_back::note`].

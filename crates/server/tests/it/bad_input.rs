@@ -254,6 +254,7 @@ async fn a_body_that_is_missing_or_is_not_json_is_refused_with_what_it_lacks() {
         (Method::POST, "/v1/join", json!([]), Code::Invalid, "expected a JSON object"),
         (Method::POST, "/v1/servers/join", json!({"token": "x"}), Code::Invalid, "missing field `name`"),
         (Method::POST, "/v1/servers/join", json!({"token": "x", "name": "A b"}), Code::Invalid, "name"),
+        (Method::POST, "/v1/backup", json!({"keys": 1}), Code::Invalid, "keys: invalid type"),
         (Method::POST, "/v1/servers/join-tokens", json!({"for": "1h"}), Code::Invalid, "unknown field `for`"),
     ];
     for (method, path, body, expected, part) in cases {

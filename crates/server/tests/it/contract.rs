@@ -200,8 +200,12 @@ async fn outside_tools_find_the_description_valid_and_generate_a_client_that_wor
     let checked = python(&["-m", "openapi_spec_validator", "openapi.json"], dir.path());
     assert!(checked.status.success(), "{}", said(&checked));
 
+    // The generator does not know that lines of JSON are text.
+    let settings = "content_type_overrides:\n  application/x-ndjson: text/plain\n";
+    std::fs::write(dir.path().join("settings.yaml"), settings).unwrap();
     let generate = ["-m", "openapi_python_client", "generate", "--path", "openapi.json", "--meta", "none"];
-    let generated = python(&[&generate[..], &["--output-path", "generated"]].concat(), dir.path());
+    let into = ["--output-path", "generated", "--config", "settings.yaml"];
+    let generated = python(&[&generate[..], &into].concat(), dir.path());
     let report = said(&generated);
     assert!(generated.status.success(), "{report}");
     assert!(!report.contains("will not be generated"), "{report}");

@@ -12,6 +12,7 @@ mod access;
 mod apply;
 mod authentication_failures;
 mod authorities;
+mod backups;
 mod bad_input;
 mod classes;
 mod clocks;

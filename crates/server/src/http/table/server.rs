@@ -1,9 +1,11 @@
 //! Routes of the server itself: health, time, servers, metrics, namespaces.
 
+use bellwether_api::media::JSON_LINES;
 use bellwether_api::paths;
 use bellwether_api::v1::access::Secret;
 use bellwether_api::v1::audit::AuditEntry;
 use bellwether_api::v1::authorities::{Authorities, ChangeAuthorities, TrustBundle};
+use bellwether_api::v1::backup::NewBackup;
 use bellwether_api::v1::namespace::NamespaceView;
 use bellwether_api::v1::node::Reason;
 use bellwether_api::v1::page::Page;
@@ -14,7 +16,7 @@ use utoipa::openapi::path::HttpMethod::{Delete, Get, Post};
 
 use super::super::limits::MAX_JOIN_BYTES;
 use super::super::routes::{Empty, Routes, route};
-use super::super::{audit, authorities, namespaces, probes, server_join, servers};
+use super::super::{audit, authorities, backup, namespaces, probes, server_join, servers};
 
 /// The server itself.
 pub(super) fn server(routes: Routes) -> Routes {
@@ -72,6 +74,17 @@ pub(super) fn server(routes: Routes) -> Routes {
             .largest_body(MAX_JOIN_BYTES),
             server_join::join,
         )
+}
+
+/// Backups.
+pub(super) fn backups(routes: Routes) -> Routes {
+    let summary = "Take a backup of all records at one revision: a text with a line for each; the caller needs every right";
+    routes.add::<NewBackup, Empty, _, _>(
+        route(Post, paths::BACKUP, RequiredAccess::update(ObjectKind::Server), summary)
+            .optional_body()
+            .media(&[JSON_LINES]),
+        backup::take,
+    )
 }
 
 /// The certificate authorities.
