@@ -79,7 +79,8 @@ async fn a_server_is_backed_up_while_it_works_and_another_one_starts_from_the_ba
     let place = fleet().await;
     roll(&place, 1).await;
     let stop = Arc::new(AtomicBool::new(false));
-    let writing = tokio::spawn(count(place.client(), Arc::clone(&stop)));
+    let mut writing = tokio::task::JoinSet::new();
+    writing.spawn(count(place.client(), Arc::clone(&stop)));
     let client = place.client();
     wait_for("it writes", async || {
         client
@@ -115,7 +116,7 @@ async fn a_server_is_backed_up_while_it_works_and_another_one_starts_from_the_ba
     // The first one's fleet has noticed nothing.
     roll(&place, 2).await;
     stop.store(true, Ordering::Relaxed);
-    let written = writing.await.unwrap();
+    let written = writing.join_next().await.unwrap().unwrap();
     assert_eq!(counted(&client, "first").await, json!(written));
     assert!(one.as_u64().unwrap() < written, "it was written on meanwhile: {one} of {written}");
     server.kill().unwrap();

@@ -92,7 +92,8 @@ async fn a_backup_is_of_one_revision_while_records_are_written_and_one_is_given_
     let before = listed(&installation.config.data_dir);
 
     let (stop, writer) = (tokio_util::sync::CancellationToken::new(), installation.admin());
-    let writing = tokio::spawn({
+    let mut writing = tokio::task::JoinSet::new();
+    writing.spawn({
         let stop = stop.clone();
         async move {
             let mut number = 0;
@@ -126,7 +127,7 @@ async fn a_backup_is_of_one_revision_while_records_are_written_and_one_is_given_
     };
     tokio::time::timeout(SOON, gone).await.unwrap();
     stop.cancel();
-    let last = writing.await.unwrap();
+    let last = writing.join_next().await.unwrap().unwrap();
     assert!(last > 1 && seen.first() != seen.last(), "nothing was written meanwhile: {seen:?} of {last}");
     assert_eq!(listed(&installation.config.data_dir), before, "and nothing is left");
     let audited = admin.audit(Some("path=/v1/backup"), None, 100, Duration::ZERO).await.unwrap().items;
