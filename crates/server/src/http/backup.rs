@@ -174,9 +174,11 @@ mod tests {
             free.store(499, Ordering::Relaxed);
             std::future::pending::<()>().await;
         };
+        // It looks at what is free before any of it is used.
         tokio::select! {
-            () = used => {}
+            biased;
             () = ends => {}
+            () = used => {}
         }
         assert_eq!(free.load(Ordering::Relaxed), 499);
     }
