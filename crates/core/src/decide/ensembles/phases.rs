@@ -100,7 +100,10 @@ impl EnsembleSight<'_> {
                 Some(self.since_now(member, phase))
             }
             // Its node heard too late that it was withdrawn, and it was let in: it serves until the store does not count it any more.
-            MemberPhase::Removed(reason) if self.was_let_in(members, number, member) => {
+            MemberPhase::Removed(reason)
+                if self.was_let_in(members, number, member)
+                    || self.may_be_let_in(members, number, member) =>
+            {
                 Some(self.since_now(member, MemberPhase::Leaving(*reason)))
             }
             MemberPhase::Removed(_) => {
@@ -187,7 +190,7 @@ impl EnsembleSight<'_> {
             let state = self.report(number, member).map(|report| report.state);
             return state == Some(MemberState::Left) || !self.nodes.contains_key(&member.node);
         }
-        if self.was_let_in(members, number, member) {
+        if self.was_let_in(members, number, member) || self.may_be_let_in(members, number, member) {
             return false;
         }
         // Of a store that was adopted, also one that does not serve reads through others.
@@ -202,6 +205,16 @@ impl EnsembleSight<'_> {
         members.is_bootstrapped
             && members.service.admits_by_itself()
             && self.is_listed(members, number, member)
+    }
+
+    /// Whether such a store may have taken a member since it was removed, which goes on until it is told otherwise: nobody is heard of who could say.
+    fn may_be_let_in(&self, members: &EnsembleMembers, number: MemberNumber, member: &Member) -> bool {
+        let has_left = self.report(number, member).is_some_and(|report| report.state == MemberState::Left);
+        members.is_bootstrapped
+            && members.service.admits_by_itself()
+            && self.nodes.contains_key(&member.node)
+            && !has_left
+            && self.executor(members, Some(number)).is_none()
     }
 
     /// Whether somebody who has heard nothing of its removal may still add a member that was never in the store, as far as is known.
