@@ -99,19 +99,25 @@ impl EnsembleSight<'_> {
                 };
                 Some(self.since_now(member, phase))
             }
-            // Its node heard too late that it was withdrawn, and it was let in: it serves until the store does not count it any more.
-            MemberPhase::Removed(reason)
-                if self.was_let_in(members, number, member)
-                    || self.may_be_let_in(members, number, member) =>
-            {
-                Some(self.since_now(member, MemberPhase::Leaving(*reason)))
-            }
-            MemberPhase::Removed(_) => {
-                let is_clean = state == Some(MemberState::Left) || !self.nodes.contains_key(&member.node);
-                let is_out = !self.is_listed(members, number, member);
-                (is_clean && is_out && !self.may_be_added(members, member)).then_some(Advance::Forgotten)
-            }
+            MemberPhase::Removed(reason) => self.after_removal(members, (number, member), *reason),
         }
+    }
+
+    /// What becomes of one that is removed.
+    fn after_removal(
+        &self,
+        members: &EnsembleMembers,
+        (number, member): (MemberNumber, &Member),
+        reason: RemovalReason,
+    ) -> Option<Advance> {
+        // Its node heard too late that it was withdrawn, and it was let in: it serves until the store does not count it any more.
+        if self.was_let_in(members, number, member) || self.may_be_let_in(members, number, member) {
+            return Some(self.since_now(member, MemberPhase::Leaving(reason)));
+        }
+        let has_left = self.report(number, member).is_some_and(|report| report.state == MemberState::Left);
+        let is_clean = has_left || !self.nodes.contains_key(&member.node);
+        let is_out = !self.is_listed(members, number, member);
+        (is_clean && is_out && !self.may_be_added(members, member)).then_some(Advance::Forgotten)
     }
 
     /// A member is added to the store that was adopted, once that was read; never in the place of one of its members.
@@ -204,7 +210,13 @@ impl EnsembleSight<'_> {
     fn was_let_in(&self, members: &EnsembleMembers, number: MemberNumber, member: &Member) -> bool {
         members.is_bootstrapped
             && members.service.admits_by_itself()
-            && self.is_listed(members, number, member)
+            && (self.is_listed(members, number, member) || self.lists_itself(number, member))
+    }
+
+    /// Whether a member that is heard of says itself that the store has it: the lists of others may be older.
+    fn lists_itself(&self, number: MemberNumber, member: &Member) -> bool {
+        let list = self.report(number, member).and_then(|report| report.membership.as_ref());
+        list.zip(member.store_id.as_ref()).is_some_and(|(list, id)| list.members.contains_key(id))
     }
 
     /// Whether such a store may have taken a member since it was removed, which goes on until it is told otherwise: nobody is heard of who could say.
