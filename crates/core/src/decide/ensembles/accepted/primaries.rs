@@ -55,7 +55,7 @@ pub(super) fn found(fleet: &Fleet, members: &EnsembleMembers, redis: &RedisSetti
 }
 
 /// The primary of now: one that a member which works follows, be it recorded as the primary, as a replica, or found; otherwise the one that is recorded,
-/// if it is one.
+/// if it is one and no other member has what came after its writes.
 pub(super) fn present(
     fleet: &Fleet,
     members: &EnsembleMembers,
@@ -82,7 +82,25 @@ pub(super) fn present(
     if let Some(primary) = found.iter().find(|of| followed.contains(&&of.peer_url)) {
         return Some(PresentPrimary { number: primary.number, history: None });
     }
-    all().find(|(number, _)| *number == recorded).map(own)
+    let (number, said) = all().find(|(number, _)| *number == recorded)?;
+    Some(
+        later(fleet, members, said)
+            .map_or_else(|| own((number, said)), |number| PresentPrimary { number, history: None }),
+    )
+}
+
+/// Who went on with the writes of this one, which did not see that: a primary whose history is the continuation of its own, or the one that such a
+/// replica followed, which may have ended since.
+fn later(fleet: &Fleet, members: &EnsembleMembers, of: &Replication) -> Option<MemberNumber> {
+    let goes_on =
+        |said: &Replication| said.history != of.history && said.former.as_ref() == Some(&of.history);
+    let all = || replications(fleet, members).filter(|(_, said)| goes_on(said));
+    let primary = all().find(|(_, said)| said.is_primary).map(|(number, _)| number);
+    let followed = || {
+        let urls: Vec<&String> = all().filter_map(|(_, said)| said.follows.as_ref()).collect();
+        members.members.iter().find(|(_, member)| urls.contains(&&member.peer_url)).map(|(number, _)| *number)
+    };
+    primary.or_else(followed).or_else(|| all().map(|(number, _)| number).next())
 }
 
 /// It goes on as the primary with what it has, and all others follow it.

@@ -131,6 +131,32 @@ fn the_primary_that_the_others_follow_stays_it_whatever_is_recorded() {
     }
 }
 
+/// The one before was suspended and came back, and the primary has ended meanwhile: its replica has what was acknowledged since.
+#[test]
+fn a_primary_whose_writes_others_went_on_with_is_none_any_more() {
+    let mut restored = Restored::new(redis());
+    restored.site.put(Record::EnsembleMembers(restored.members.clone()));
+    restored.is(1, "h", None);
+    restored.went_on(3, "h9", "h", Some(2));
+    let mut members = restored.members.clone();
+    accept(restored.fleet(), &mut members, NOW);
+    assert_eq!(members.lead.primary, Some(MemberNumber::new(2)), "the one that it followed");
+    assert_eq!(members.lead.follows.get(&MemberNumber::new(1)), Some(&MemberNumber::new(2)));
+    // One that went on and follows nobody known is it itself; and the one before is not it.
+    restored.went_on(3, "h9", "h", None);
+    let mut members = restored.members.clone();
+    accept(restored.fleet(), &mut members, NOW);
+    assert_eq!(members.lead.primary, Some(MemberNumber::new(3)));
+    // What the recorded one went on with itself is no reason.
+    let mut restored = Restored::new(redis());
+    restored.site.put(Record::EnsembleMembers(restored.members.clone()));
+    restored.is(1, "h", None);
+    restored.went_on(3, "h0", "h00", Some(2));
+    let mut members = restored.members.clone();
+    accept(restored.fleet(), &mut members, NOW);
+    assert_eq!(members.lead.primary, Some(MemberNumber::new(1)));
+}
+
 /// The primary that is recorded is a replica of one that is not: that one is the primary.
 #[test]
 fn the_primary_of_now_is_recorded_as_the_one_that_others_follow() {

@@ -88,6 +88,18 @@ impl Restored {
         self.says(number, history, (None, replicas));
     }
 
+    /// A replica with a history that is the continuation of another one, and whose primary does not answer; of nobody, it is a primary.
+    pub(super) fn went_on(&mut self, number: u64, history: &str, former: &str, follows: Option<u64>) {
+        let follows = follows.map(|of| format!("redis://db-{of}"));
+        self.says(number, history, (follows.clone(), &[]));
+        let told = self.fleet().node_members.get(&name(number)).unwrap().value.as_ref().clone();
+        let mut report = told.members.get(&self.ensemble.name).unwrap().report.clone();
+        let said = report.replication.as_mut().unwrap();
+        (said.is_primary, said.streams, said.former) = (follows.is_none(), false, Some(former.to_string()));
+        let members = self.members.clone();
+        self.site.tell(&members, number, report);
+    }
+
     fn says(&mut self, number: u64, history: &str, (follows, replicas): (Option<String>, &[&str])) {
         let said = Replication {
             is_primary: !history.is_empty(),
