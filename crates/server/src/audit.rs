@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bellwether_api::v1::audit::{AuditAnswer, AuditEntry};
+use bellwether_core::access::Identity;
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -40,7 +41,7 @@ struct AuditWriter {
     lines: mpsc::Sender<LogLine>,
     newest: watch::Receiver<u64>,
     trouble: watch::Receiver<Option<String>>,
-    refused: Mutex<RefusedLimit>,
+    refused: Mutex<RefusedLimits>,
 }
 
 /// What is to be written.
@@ -52,6 +53,20 @@ enum LogLine {
     Answer(AuditAnswer),
     /// A question whether the log can be written. Its sender learns by the end of the channel that it was answered.
     Probe(oneshot::Sender<()>),
+}
+
+/// The limits of those whose callers are known, and of those of strangers, who take none of the places of the others.
+#[derive(Debug, Default)]
+struct RefusedLimits {
+    known: RefusedLimit,
+    strangers: RefusedLimit,
+}
+
+impl RefusedLimits {
+    fn of(&mut self, entry: &AuditEntry) -> &mut RefusedLimit {
+        let is_stranger = entry.actor == Identity::Anonymous.actor().as_str();
+        if is_stranger { &mut self.strangers } else { &mut self.known }
+    }
 }
 
 /// How many refused requests were recorded in the present minute.
@@ -130,7 +145,7 @@ impl AuditLog {
     /// Records a refused request, unless there were too many in this minute.
     pub(crate) async fn record_refused(&self, entry: AuditEntry, now: Timestamp) {
         let Some(writer) = &self.0 else { return };
-        let admitted = writer.refused.lock().unwrap_or_else(PoisonError::into_inner).admit(now);
+        let admitted = writer.refused.lock().unwrap_or_else(PoisonError::into_inner).of(&entry).admit(now);
         let Some(omitted) = admitted else { return };
         let omitted = (omitted > 0).then_some(omitted);
         if let Err(reason) = self.record(AuditEntry { omitted, ..entry }).await {
@@ -295,6 +310,8 @@ async fn on_disk(
 
 #[cfg(test)]
 mod tests {
+    use bellwether_api::v1::audit::AuditOutcome;
+
     use super::*;
 
     #[test]
@@ -308,5 +325,28 @@ mod tests {
         assert_eq!(limit.admit(at(59)), None);
         assert_eq!(limit.admit(at(60)), Some(2));
         assert_eq!(limit.admit(at(61)), Some(0));
+    }
+
+    #[test]
+    fn strangers_take_no_place_of_those_who_are_known() {
+        let entry = |actor: &str| AuditEntry {
+            id: 0,
+            time_ms: 0,
+            server: String::new(),
+            actor: actor.to_owned(),
+            roles: Vec::new(),
+            address: None,
+            method: "POST".to_owned(),
+            path: "/v1/join".to_owned(),
+            right: None,
+            outcome: AuditOutcome::Denied,
+            reason: None,
+            omitted: None,
+            status: None,
+        };
+        let (mut limits, at) = (RefusedLimits::default(), Timestamp::from_millis(1_000_000));
+        let stranger = entry(Identity::Anonymous.actor().as_str());
+        while limits.of(&stranger).admit(at).is_some() {}
+        assert_eq!(limits.of(&entry("web")).admit(at), Some(0));
     }
 }
