@@ -1,6 +1,7 @@
 //! `server backup`: writes a backup of a store that this process opens, or that a running server gives. A file has its name only once all
 //! of the backup is in it.
 
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,8 @@ use bellwether_server::config::Config;
 use bellwether_server::transfer::backup::{self, BackupContents, BackupTaken};
 use bellwether_server::transfer::location;
 use hyper::body::Bytes;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::transfer::at;
@@ -170,10 +173,11 @@ fn is_stdout(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
 
-/// A file that is being written under another name.
+/// A file that is being written, and has no name before it is whole: who breaks it off leaves nothing behind, least of all keys.
 struct NewFile {
     file: PathBuf,
-    part: PathBuf,
+    /// The name that it has meanwhile, on file systems without files that have none.
+    part: Option<PathBuf>,
     out: tokio::fs::File,
 }
 
@@ -184,40 +188,61 @@ impl NewFile {
             let reason = format!("write {}: the file exists", file.display());
             return Err(Failure::new(Exit::Refused, reason).hint("name another file"));
         }
-        let mut part = file.as_os_str().to_owned();
-        part.push(".part");
-        let part = PathBuf::from(part);
-        // One that an attempt left may be readable by others, or lead elsewhere.
-        if let Err(source) = std::fs::remove_file(&part)
-            && source.kind() != std::io::ErrorKind::NotFound
-        {
-            return Err(at("remove", &part, source));
-        }
-        let mut options = std::fs::OpenOptions::new();
-        let opened = options.write(true).create_new(true).mode(0o600).open(&part);
-        let out = opened.map_err(|source| at("write", &part, source))?;
+        let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        let (part, out) = match rustix::fs::open(dir, flags, Mode::RUSR | Mode::WUSR) {
+            Ok(unnamed) => (None, std::fs::File::from(unnamed)),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR) => {
+                let (part, out) = named(file)?;
+                (Some(part), out)
+            }
+            Err(error) => return Err(at("write", file, error.into())),
+        };
         Ok(Self { file: file.to_owned(), part, out: out.into() })
     }
 
     /// Removes it, since an incomplete backup is of no use, and answers why it is incomplete.
     fn discard(self, failure: Failure) -> Failure {
-        match std::fs::remove_file(&self.part) {
+        let Some(part) = self.part else { return failure };
+        match std::fs::remove_file(&part) {
             Ok(()) => failure,
-            Err(error) => failure.hint(format!("remove {}: {error}", self.part.display())),
+            Err(error) => failure.hint(format!("remove {}: {error}", part.display())),
         }
     }
 
-    /// Gives it its name.
+    /// Gives it its name. Unlike a rename, a link never replaces a file.
     async fn keep(self) -> Result<(), Failure> {
-        let kept = async {
-            self.out.sync_all().await?;
-            // Unlike a rename, a link never replaces a file.
-            tokio::fs::hard_link(&self.part, &self.file).await?;
-            tokio::fs::remove_file(&self.part).await
+        let unwritten = |source| at("write", &self.file, source);
+        self.out.sync_all().await.map_err(unwritten)?;
+        let Some(part) = &self.part else {
+            let open = format!("/proc/self/fd/{}", self.out.as_raw_fd());
+            let linked = rustix::fs::linkat(CWD, open, CWD, &self.file, AtFlags::SYMLINK_FOLLOW);
+            return linked.map_err(|error| unwritten(error.into()));
         };
-        let hint = || format!("all of the backup is in {}", self.part.display());
-        kept.await.map_err(|source| at("write", &self.file, source).hint(hint()))
+        let kept = async {
+            tokio::fs::hard_link(part, &self.file).await?;
+            tokio::fs::remove_file(part).await
+        };
+        let hint = format!("all of the backup is in {}", part.display());
+        kept.await.map_err(|source| unwritten(source).hint(hint))
     }
+}
+
+/// A file with another name, next to the one that it is to have.
+fn named(file: &Path) -> Result<(PathBuf, std::fs::File), Failure> {
+    let mut part = file.as_os_str().to_owned();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    // One that an attempt left may be readable by others, or lead elsewhere.
+    if let Err(source) = std::fs::remove_file(&part)
+        && source.kind() != std::io::ErrorKind::NotFound
+    {
+        return Err(at("remove", &part, source));
+    }
+    let mut options = std::fs::OpenOptions::new();
+    let opened = options.write(true).create_new(true).mode(0o600).open(&part);
+    let out = opened.map_err(|source| at("write", &part, source))?;
+    Ok((part, out))
 }
 
 #[cfg(test)]
