@@ -185,7 +185,7 @@ impl Report {
 
     /// Why the node does not accept its orders, if it follows orders of a later term: those of a control plane of which this one has older data.
     #[must_use]
-    pub fn is_set_back(&self) -> Option<&str> {
+    pub fn set_back(&self) -> Option<&str> {
         let refusal = self.order_refusal()?;
         refusal.strip_prefix("cannot ").is_some_and(|reason| reason.starts_with(SET_BACK)).then_some(refusal)
     }

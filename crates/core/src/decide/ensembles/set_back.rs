@@ -43,7 +43,8 @@ fn contradictions<'a>(fleet: &'a Fleet, node: &'a NodeName) -> impl Iterator<Ite
     );
     names.into_iter().filter_map(move |name| {
         let members = &*fleet.ensemble_members.get(name)?.value;
-        if members.contradicted.contains(&what) {
+        // After a restore that was told it is held already, and its nodes have followed later orders, of whatever, without that saying anything of members.
+        if members.epoch < fleet.epoch || members.contradicted.contains(&what) {
             return None;
         }
         let mut members = members.clone();
@@ -56,7 +57,7 @@ fn contradictions<'a>(fleet: &'a Fleet, node: &'a NodeName) -> impl Iterator<Ite
 #[must_use]
 pub fn set_back<'a>(fleet: &'a Fleet, members: &'a EnsembleMembers) -> Option<(&'a NodeName, &'a str)> {
     members.members.values().find_map(|member| {
-        let reason = fleet.reports.get(&member.node)?.value.is_set_back()?;
+        let reason = fleet.reports.get(&member.node)?.value.set_back()?;
         let presence = fleet.presences.get(&member.node).map(|kept| kept.value.contact);
         let is_heard = presence.is_some_and(|contact| contact != PresenceState::Unreachable);
         is_heard.then_some((&member.node, reason))

@@ -73,8 +73,8 @@ impl Fleet {
         let other_ledger = self.ledger(&name).map(|ledger| ledger.id) != report.ledger.as_ref();
         let other_generation = self.held_generation(&name) != report.generation;
         let other_features = self.features(&name) != report.features;
-        let was_set_back = self.reports.get(&name).is_some_and(|before| before.value.is_set_back().is_some());
-        let is_set_back = report.is_set_back().is_some();
+        let was_set_back = self.reports.get(&name).is_some_and(|before| before.value.set_back().is_some());
+        let is_set_back = report.set_back().is_some();
         self.forget_report(&name);
         if let Some(at) = report.next_silence() {
             self.silences.insert_mut((at, name.clone()));

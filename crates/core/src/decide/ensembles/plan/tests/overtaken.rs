@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::restored::members_of;
+use super::restored::{Restored, members_of};
 use super::*;
 use crate::decide::ensembles::accepted::accept;
 use crate::decide::ensembles::{set_back, verdict};
@@ -122,7 +122,7 @@ fn members_of_nodes_that_follow_later_orders_than_are_recorded_are_left_as_they_
         epoch: Epoch::ZERO,
         content: OrderContent::default(),
     };
-    site.put(Record::Order(name(2), order));
+    site.put(Record::Order(name(2), order.clone()));
     let noted = |site: &Site, generation| {
         let fleet = site.world.fleets.get(&site.namespace).unwrap();
         set_back::noted(fleet, (&name(2), Generation::new(generation)), None)
@@ -133,6 +133,13 @@ fn members_of_nodes_that_follow_later_orders_than_are_recorded_are_left_as_they_
     let [write] = later.changeset.writes.as_slice() else { panic!("{later:?}") };
     site.put(Record::EnsembleMembers(members_of(write).clone()));
     assert_eq!(noted(&site, 6), None, "once");
+    let mut told = Restored::new(ensemble.clone());
+    told.site.put(Record::Order(name(2), order));
+    let later = set_back::noted(told.fleet(), (&name(2), Generation::new(6)), None);
+    assert_eq!(
+        later, None,
+        "a restore that was told holds it as well, and nothing is known of its members by that"
+    );
     let waiting = site.plan(&ensemble).waiting.unwrap();
     assert!(waiting.contains("none is added, removed"), "{waiting}");
     site.presence(2, PresenceState::Unreachable);
