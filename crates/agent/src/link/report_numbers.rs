@@ -12,8 +12,10 @@ use bellwether_core::words::time::Timestamp;
 pub(super) struct SharedNumbers<T>(Mutex<ReportNumbers<T>>);
 
 impl<T: Clone + PartialEq> SharedNumbers<T> {
-    pub(super) const fn new(now: Timestamp) -> Self {
-        Self(Mutex::new(ReportNumbers::new(now)))
+    pub(super) fn new(now: Timestamp) -> Self {
+        // Without chance, two agents of one node that start in one second may report for long before one of them notices; all else is the same.
+        let chance = getrandom::u64().unwrap_or_default();
+        Self(Mutex::new(ReportNumbers::new(now, chance)))
     }
 
     fn numbers(&self) -> MutexGuard<'_, ReportNumbers<T>> {

@@ -10,8 +10,9 @@ pub const OTHERS_REPORT: &str = "another agent reports as this node and follows 
                        the two, join it as a node of its own, then restart the other (or this machine was set back to a snapshot of its memory: restart the agent)";
 
 /// Gives each report that says something new a number above all before, over restarts of the agent: numbers
-/// begin with the time of the start. Where that went back, the server says that a later report is known, and
-/// they jump ahead.
+/// begin with the time of the start, to the second, and a part by chance: of two agents on copies of one data directory that start in the
+/// same second and report in turns, neither would ever be behind the other. Where the time went back, the server says that a later report
+/// is known, and they jump ahead.
 #[derive(Debug)]
 pub struct ReportNumbers<T> {
     last: u64,
@@ -25,10 +26,11 @@ pub struct ReportNumbers<T> {
 }
 
 impl<T: Clone + PartialEq> ReportNumbers<T> {
-    /// Numbers of an agent that starts at this time.
+    /// Numbers of an agent that starts at this time; `chance` is any number.
     #[must_use]
-    pub const fn new(now: Timestamp) -> Self {
-        let last = (now.as_millis() / 1_000).saturating_mul(PER_SECOND);
+    pub const fn new(now: Timestamp, chance: u64) -> Self {
+        // The other half is for the reports of the first second.
+        let last = (now.as_millis() / 1_000).saturating_mul(PER_SECOND).saturating_add(chance % (PER_SECOND / 2));
         Self { last, sent: None, acknowledged: false, any_arrived: false, jump: PER_SECOND }
     }
 
@@ -68,7 +70,7 @@ mod tests {
 
     #[test]
     fn reports_are_numbered_so_that_a_late_one_is_known() {
-        let mut numbers = ReportNumbers::new(Timestamp::from_millis(5_000));
+        let mut numbers = ReportNumbers::new(Timestamp::from_millis(5_000), 7);
         let first = numbers.next(&1);
         let again = numbers.next(&1);
         assert!(again > first, "nobody knows whether the first one arrives");
@@ -76,11 +78,13 @@ mod tests {
         assert_eq!(numbers.next(&1), again, "it has arrived");
         let other = numbers.next(&2);
         assert!(other > again);
-        let mut restarted = ReportNumbers::new(Timestamp::from_millis(6_000));
+        let mut restarted = ReportNumbers::new(Timestamp::from_millis(6_000), 0);
         assert!(restarted.next(&1) > other);
+        let mut latest = ReportNumbers::new(Timestamp::from_millis(5_999), u64::MAX);
+        assert!((0..1_000).all(|turn| latest.next(&turn) < ReportNumbers::new(Timestamp::from_millis(6_000), 0).next(&1)));
         // The clock, or the machine, went back by five years.
-        let mut back = ReportNumbers::new(Timestamp::from_millis(5_000));
-        let known = ReportNumbers::new(Timestamp::from_millis(157_680_005_000)).next(&1);
+        let mut back = ReportNumbers::new(Timestamp::from_millis(5_000), 7);
+        let known = ReportNumbers::new(Timestamp::from_millis(157_680_005_000), 1).next(&1);
         let tries = (0..64).take_while(|_| {
             assert!(!back.overtaken(), "it may have been before the restart");
             back.next(&1) < known
@@ -90,10 +94,17 @@ mod tests {
 
     #[test]
     fn who_is_overtaken_after_one_has_arrived_is_not_the_only_one_who_reports() {
-        let mut numbers = ReportNumbers::new(Timestamp::from_millis(5_000));
+        let mut numbers = ReportNumbers::new(Timestamp::from_millis(5_000), 7);
         numbers.next(&1);
         numbers.delivered();
         numbers.next(&2);
         assert!(numbers.overtaken());
+    }
+
+    #[test]
+    fn of_two_that_start_in_one_second_and_report_in_turns_one_is_behind() {
+        let now = Timestamp::from_millis(5_000);
+        let (mut one, mut other) = (ReportNumbers::new(now, 7), ReportNumbers::new(now, 70_000));
+        assert!((0..100).all(|turn| one.next(&turn) < other.next(&turn)));
     }
 }
