@@ -30,7 +30,7 @@ pub(super) async fn probes(
     clock: Clock,
     seed: u64,
 ) {
-    let mut numbers = ReportNumbers::new(clock.now());
+    let mut numbers = ReportNumbers::new(clock.now(), 0);
     let mut asks = asked.subscribe();
     let (mut seen, mut told, mut failed) = (None::<DataStore>, None::<(DataStore, Instant)>, 0_u32);
     loop {

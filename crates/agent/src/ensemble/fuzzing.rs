@@ -2,12 +2,12 @@
 
 use super::delegate::{own_status, unit_status};
 use super::etcd_wal::member;
-use super::redis_info::{is_stale, replication};
+use super::redis_info::{Tells, is_stale, replication};
 use crate::probe::redis::Info;
 
 /// Reads what a Redis says of its replication.
 pub(crate) fn read_redis(info: &Info) {
-    drop(replication(info, "redis", true));
+    drop(replication(info, "redis", Tells { position: true, keys: true }));
     let _is_stale = is_stale(info);
 }
 

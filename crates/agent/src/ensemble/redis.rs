@@ -14,7 +14,7 @@ use bellwether_rt::observed;
 use super::append_only::AppendOnlyInfo;
 use super::certificates::CertificateFiles;
 use super::redis_access::{AccessFiles, RedisAccess};
-use super::redis_info::{NOBODY_HOST, NOBODY_PORT, is_stale, replication};
+use super::redis_info::{NOBODY_HOST, NOBODY_PORT, Tells, is_stale, replication};
 use crate::config::data_store::TlsFiles;
 use crate::config::recipe::Command;
 use crate::probe::answer::ProbeError;
@@ -146,8 +146,8 @@ impl Redis {
     }
 
     /// What it says of itself.
-    pub(super) async fn answer(&self, tells_position: bool) -> RedisAnswer {
-        let asked = observed::timeout(PATIENCE, self.asked(tells_position)).await;
+    pub(super) async fn answer(&self, tells: Tells) -> RedisAnswer {
+        let asked = observed::timeout(PATIENCE, self.asked(tells)).await;
         let late = |_| Err(ProbeError::Unknown(format!("no answer within {}s", PATIENCE.as_secs())));
         asked.unwrap_or_else(late).unwrap_or_else(|error| RedisAnswer::Silent(error.to_string()))
     }
@@ -165,7 +165,7 @@ impl Redis {
         Ok(connection)
     }
 
-    async fn asked(&self, tells_position: bool) -> Result<RedisAnswer, ProbeError> {
+    async fn asked(&self, tells: Tells) -> Result<RedisAnswer, ProbeError> {
         let mut connection = self.connect().await?;
         let mut info = Info::default();
         for section in ["server", "persistence", "replication", "keyspace"] {
@@ -175,7 +175,7 @@ impl Redis {
             return Ok(RedisAnswer::Loads);
         }
         let is_watched = is_watched(&mut connection).await?;
-        let said = replication(&info, self.scheme(), tells_position);
+        let said = replication(&info, self.scheme(), tells);
         let (is_stale, file) = (is_stale(&info), AppendOnlyInfo::of(&info));
         said.map(|said| RedisAnswer::Serving { said, is_watched, is_stale, file })
             .ok_or_else(|| ProbeError::Unknown(format!("{}: the answer has no role", self.client())))

@@ -14,9 +14,18 @@ pub(super) const NOBODY_PORT: &str = "1";
 /// Seconds without a connection after which what is read from a replica is old.
 const STALE_AFTER: i64 = 5;
 
+/// What is told that changes as the data do.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tells {
+    /// How far in the history it is.
+    pub(super) position: bool,
+    /// How many keys there are, also of one that takes writes: a person may have to decide between several.
+    pub(super) keys: bool,
+}
+
 /// What the fields of `INFO` say of the replication; `None` if they are not those of Redis. A position that changes is told only if asked
 /// for.
-pub(super) fn replication(info: &Info, scheme: &str, tells_position: bool) -> Option<Replication> {
+pub(super) fn replication(info: &Info, scheme: &str, tells: Tells) -> Option<Replication> {
     let is_primary = match info.get("role")? {
         "master" => true,
         "slave" => false,
@@ -38,12 +47,15 @@ pub(super) fn replication(info: &Info, scheme: &str, tells_position: bool) -> Op
         is_whole: !is_copying,
         history,
         former: former.map(str::to_owned),
-        offset: offset.filter(|_| tells_position || is_detached),
+        offset: offset.filter(|_| tells.position || is_detached),
         replicas: if is_primary { replicas(info).into_iter().map(url).collect() } else { Vec::new() },
         takes_over: false,
         run: info.get("run_id")?.to_owned(),
         cannot_store: info.get("aof_last_write_status") == Some("err"),
-        keys: (!is_primary && !streams).then(|| keys(info)),
+        keys: match is_primary || streams {
+            false => Some(keys(info)),
+            true => tells.keys.then(|| rounded(keys(info))),
+        },
     })
 }
 
@@ -65,6 +77,15 @@ fn keys(info: &Info) -> u64 {
     info.with_prefix("db").filter_map(of).sum()
 }
 
+/// Down to two digits: the number of one that takes writes changes all the time.
+fn rounded(keys: u64) -> u64 {
+    let mut unit = 1;
+    while keys / unit >= 100 {
+        unit *= 10;
+    }
+    keys / unit * unit
+}
+
 /// The addresses of the replicas that a primary sends data to, in order.
 fn replicas(info: &Info) -> Vec<String> {
     let known = roles::replicas(info);
@@ -78,10 +99,16 @@ fn replicas(info: &Info) -> Vec<String> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn the_keys_of_one_that_takes_writes_are_counted_to_two_digits() {
+        let counted = [0, 9, 99, 100, 137, 22_137, u64::MAX].map(rounded);
+        assert_eq!(counted, [0, 9, 99, 100, 130, 22_000, 18_000_000_000_000_000_000]);
+    }
+
     fn said(text: &str, tells_position: bool) -> Replication {
         let mut info = Info::default();
         info.add(&format!("run_id:77\n{text}").replace('\n', "\r\n"));
-        replication(&info, "redis", tells_position).unwrap()
+        replication(&info, "redis", Tells { position: tells_position, keys: false }).unwrap()
     }
 
     #[test]

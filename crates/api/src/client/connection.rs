@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use http::{HeaderValue, Method, Request, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Incoming};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -324,19 +324,25 @@ impl Client {
         server: &str,
         request: Request<Full<Bytes>>,
     ) -> Result<http::Response<Bytes>, Attempted> {
-        let unreachable = |error: &(dyn std::error::Error + 'static)| CallError::Unreachable {
-            server: server.to_owned(),
-            cause: failure::cause(error),
-            reason: failure::chain(error),
-        };
-        let answer = self.http.request(request).await;
-        let answer = answer
-            .map_err(|error| Attempted { is_unsent: error.is_connect(), error: unreachable(&error) })?;
+        let (head, body) = self.begun(server, request).await?;
+        let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await;
+        let bytes = body.map_err(|error| unreachable(server, &*error))?.to_bytes();
+        Ok(http::Response::from_parts(head, bytes))
+    }
+
+    /// Sends a request, and hears the head of the answer.
+    async fn begun(
+        &self,
+        server: &str,
+        request: Request<Full<Bytes>>,
+    ) -> Result<(http::response::Parts, Incoming), Attempted> {
+        let answer = self.http.request(request).await.map_err(|error| Attempted {
+            is_unsent: error.is_connect(),
+            error: unreachable(server, &error),
+        })?;
         let (head, body) = answer.into_parts();
         self.notices.answered(head.status, &head.headers);
-        let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await;
-        let bytes = body.map_err(|error| unreachable(&*error))?.to_bytes();
-        Ok(http::Response::from_parts(head, bytes))
+        Ok((head, body))
     }
 
     pub(super) async fn answer(
@@ -347,20 +353,27 @@ impl Client {
         let answer = self.whole(server, request).await?;
         let status = answer.status();
         let bytes = answer.into_body();
-        if status.is_success() {
-            return Ok(bytes);
-        }
-        Err(Attempted::from(match serde_json::from_slice::<Problem>(&bytes) {
-            Ok(problem) => CallError::Problem(problem),
-            Err(_) => CallError::Garbled {
-                server: server.to_owned(),
-                reason: format!("status {status} without a problem document"),
-            },
-        }))
+        if status.is_success() { Ok(bytes) } else { Err(refused(server, status, &bytes).into()) }
     }
 
     fn garbled(&self, reason: impl std::fmt::Display) -> CallError {
         CallError::Garbled { server: self.server().to_owned(), reason: reason.to_string() }
+    }
+}
+
+fn unreachable(server: &str, error: &(dyn std::error::Error + 'static)) -> CallError {
+    let (cause, reason) = (failure::cause(error), failure::chain(error));
+    CallError::Unreachable { server: server.to_owned(), cause, reason }
+}
+
+/// What an answer that is no success says.
+fn refused(server: &str, status: http::StatusCode, bytes: &[u8]) -> CallError {
+    match serde_json::from_slice::<Problem>(bytes) {
+        Ok(problem) => CallError::Problem(problem),
+        Err(_) => CallError::Garbled {
+            server: server.to_owned(),
+            reason: format!("status {status} without a problem document"),
+        },
     }
 }
 

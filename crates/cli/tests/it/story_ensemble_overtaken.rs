@@ -250,3 +250,58 @@ async fn a_node_that_joins_anew_after_a_restore_tells_of_its_member_and_keeps_it
     wait_for("it is told of", async || node().await.contains(&told)).await;
     assert_eq!(programs(port, member), pids, "it was not touched");
 }
+
+/// All were started anew after the restore, and nobody says who the primary is: the one that is recorded lacks what was written since the backup, so that
+/// a person names one before all take its data.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_primary_of_a_redis_that_was_started_anew_is_named_before_it_goes_on() {
+    let mut place = installed().await;
+    let [port] = free_ports();
+    place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
+    let former = primary(&complete(&place, 3).await);
+    place.back_up().await;
+    done(&place, &["ensemble", "failover", "cache"]);
+    let members = another_is_primary(&place, 3, &former).await;
+    let present = primary(&members);
+    place.kill_server();
+    place.kill_agent(&former.node);
+    kill(&programs(port, &former));
+    let address = present.peer_url.clone().unwrap().replace("redis://", "");
+    let writer = Writer::start(vec![address.clone()]);
+    writer.goes_on().await;
+    let others: Vec<_> = members.iter().filter(|member| member.node != former.node).collect();
+    for member in &others {
+        place.kill_agent(&member.node);
+    }
+    for member in &others {
+        kill(&programs(port, member));
+    }
+
+    place.put_back().await;
+    for member in &members {
+        place.resume_agent(&member.node);
+    }
+    let why = || done(&place, &["why", "ensemble/cache"]);
+    wait_for("all of them run, and their keys are known", async || {
+        let said = why();
+        let is_counted = |member: &EnsembleMember| {
+            let line = said.lines().find(|line| line.contains(&format!("member {} on node", member.number)));
+            line.is_some_and(|line| line.contains("; it has "))
+        };
+        members.iter().all(is_counted) && said.contains("name the one whose data are to be kept")
+    })
+    .await;
+    assert!(why().contains(&format!("member {} is recorded as the primary", former.number)), "{}", why());
+    let refused = place.run(&["ensemble", "resume", "cache", "--accept-data-loss", "--yes"]);
+    assert!(
+        text(&refused.stderr).contains("no member can say which one is the primary"),
+        "{}",
+        text(&refused.stderr)
+    );
+    let to = present.number.to_string();
+    done(&place, &["ensemble", "failover", "cache", "--to", &to, "--accept-data-loss", "--yes"]);
+    let resumed = place.run(&["ensemble", "resume", "cache", "--accept-data-loss", "--yes"]);
+    assert!(text(&resumed.stderr).contains("goes on with members 1, 2, 3"), "{}", text(&resumed.stderr));
+    assert_eq!(primary(&complete(&place, 3).await).number, present.number);
+    writer.all_is_at(&address, "after all were started anew").await;
+}

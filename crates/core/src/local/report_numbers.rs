@@ -30,7 +30,8 @@ impl<T: Clone + PartialEq> ReportNumbers<T> {
     #[must_use]
     pub const fn new(now: Timestamp, chance: u64) -> Self {
         // The other half is for the reports of the first second.
-        let last = (now.as_millis() / 1_000).saturating_mul(PER_SECOND).saturating_add(chance % (PER_SECOND / 2));
+        let last =
+            (now.as_millis() / 1_000).saturating_mul(PER_SECOND).saturating_add(chance % (PER_SECOND / 2));
         Self { last, sent: None, acknowledged: false, any_arrived: false, jump: PER_SECOND }
     }
 
@@ -81,7 +82,11 @@ mod tests {
         let mut restarted = ReportNumbers::new(Timestamp::from_millis(6_000), 0);
         assert!(restarted.next(&1) > other);
         let mut latest = ReportNumbers::new(Timestamp::from_millis(5_999), u64::MAX);
-        assert!((0..1_000).all(|turn| latest.next(&turn) < ReportNumbers::new(Timestamp::from_millis(6_000), 0).next(&1)));
+        assert!(
+            (0..1_000).all(
+                |turn| latest.next(&turn) < ReportNumbers::new(Timestamp::from_millis(6_000), 0).next(&1)
+            )
+        );
         // The clock, or the machine, went back by five years.
         let mut back = ReportNumbers::new(Timestamp::from_millis(5_000), 7);
         let known = ReportNumbers::new(Timestamp::from_millis(157_680_005_000), 1).next(&1);

@@ -1,10 +1,12 @@
 //! Members of an ensemble on a node: what an order says of one, and what the node's agent reports of it.
 
+mod replication;
+
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
 
+pub use self::replication::Replication;
 use crate::records::ensemble::EnsembleService;
 use crate::records::ensemble_adoption::AdoptionOrder;
 use crate::records::ensemble_restore::RestoreSource;
@@ -217,35 +219,6 @@ impl MemberReport {
             later: None,
         }
     }
-}
-
-/// What a member says of its replication.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Replication {
-    /// Whether it is a primary.
-    pub is_primary: bool,
-    /// URL of the member that it follows; `None` if it follows nobody.
-    pub follows: Option<String>,
-    /// Whether data come to it now.
-    pub streams: bool,
-    /// Whether it has all data of its history up to its position, and does not copy them anew.
-    pub is_whole: bool,
-    /// Id of its history.
-    pub history: String,
-    /// Id of the history of which that one is the continuation; `None` if there is none.
-    pub former: Option<String>,
-    /// Its position; `None` while it changes and nobody asked for it.
-    pub offset: Option<u64>,
-    /// URLs of the replicas that a primary sends data to.
-    pub replicas: Vec<String>,
-    /// Whether its agent knows that it is to take over from the primary.
-    pub takes_over: bool,
-    /// Id of its process: one that is started anew has another.
-    pub run: String,
-    /// Whether it cannot write to its disk: as a primary, it takes no writes.
-    pub cannot_store: bool,
-    /// The number of its keys; `None` of a primary, and while data come to it.
-    pub keys: Option<u64>,
 }
 
 /// What was reported of a member last.

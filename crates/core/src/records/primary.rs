@@ -3,7 +3,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 
-use crate::words::counter::MemberNumber;
+use crate::words::counter::{Epoch, MemberNumber};
 use crate::words::time::Timestamp;
 
 /// Who is the primary, and what the others were ordered.
@@ -49,4 +49,6 @@ pub struct Promotion {
     pub history: Option<String>,
     /// Whether it takes over from another one without a person.
     pub is_failover: bool,
+    /// The epoch of the control plane in which a person named it, whatever others have; `None` if nobody did.
+    pub named_in: Option<Epoch>,
 }

@@ -1,5 +1,6 @@
 //! Why an ensemble is not as it is to be, or that it is.
 
+use bellwether_api::problem::Code;
 use bellwether_api::v1::ensemble::status::{EnsembleStatus, RefusedDevice};
 use bellwether_core::access::ObjectKind;
 use bellwether_core::decide::ensembles::failing::said;
@@ -41,7 +42,7 @@ pub(super) fn ensemble(
     let members = members(fleet, name);
     let Some(kept) = fleet.ensembles.get(name) else {
         return former(fleet, members.filter(|members| !members.is_empty()), time)
-            .ok_or_else(|| missing(name));
+            .ok_or_else(|| unknown((fleet, readable), name));
     };
     let stop = world.stop(fleet, now);
     let plan = plan(fleet, &kept.value, stop.as_deref(), (now, time.watch.settled()));
@@ -51,7 +52,7 @@ pub(super) fn ensemble(
     // While it is held, that is a sign that the records are old, and nothing that is to be removed.
     let known = members.filter(|members| !members.is_held(fleet.epoch));
     lines.extend(known.into_iter().flat_map(|members| strangers::lines(fleet, members, kept.value.mode)));
-    lines.extend(members.into_iter().flat_map(lead));
+    lines.extend(members.into_iter().flat_map(|members| lead(fleet, members)));
     let report = |members| move |number| reported(fleet, members, number).map(|known| &known.report);
     lines.extend(members.into_iter().flat_map(|members| passwords::lines(members, report(members))));
     lines.extend(members.into_iter().flat_map(|members| requests::lines(members, now)));
@@ -126,10 +127,10 @@ fn each(
 
 /// How many keys a member has, after what it is, where nobody may take over from a primary that does not work: a person may have to name one.
 fn keys(fleet: &Fleet, members: &EnsembleMembers, number: MemberNumber) -> String {
-    let said = working(fleet, members, number).filter(|_| members.lead.is_held);
-    let keys = said.and_then(|report| report.replication.as_ref()?.keys);
-    keys.map(|keys| format!("; it has {}", plural(usize::try_from(keys).unwrap_or(usize::MAX), "key")))
-        .unwrap_or_default()
+    let said =
+        working(fleet, members, number).filter(|_| members.lead.is_held || members.is_held(fleet.epoch));
+    let keys = said.and_then(|report| report.replication.as_ref()?.counted());
+    keys.map(|keys| format!("; it has {keys}")).unwrap_or_default()
 }
 
 /// When a member that joins is withdrawn, after what it is; `None` of any other one.
@@ -149,9 +150,12 @@ fn withdrawn(ensemble: &Ensemble, member: &Member, time: WhyTime) -> Option<Stri
 }
 
 /// Who is the primary, and to whom it is to hand over.
-fn lead(members: &EnsembleMembers) -> impl Iterator<Item = String> {
+fn lead(fleet: &Fleet, members: &EnsembleMembers) -> impl Iterator<Item = String> {
     let lead = &members.lead;
     let primary = lead.primary.map(|number| match &lead.promotion {
+        None if members.is_held(fleet.epoch) => {
+            format!("member {number} is recorded as the primary, which may be older than what there is")
+        }
         None => format!("member {number} is the primary"),
         Some(_) => format!("member {number} is to become the primary"),
     });
@@ -163,6 +167,11 @@ fn lead(members: &EnsembleMembers) -> impl Iterator<Item = String> {
 /// What keeps a member from working, after what it is; empty if nothing is known.
 fn complaint(fleet: &Fleet, members: &EnsembleMembers, number: MemberNumber, now: Timestamp) -> String {
     let node = members.members.get(&number).map(|member| &member.node);
+    if let Some(node) = node.filter(|node| fleet.active_node(node).is_none()) {
+        let of_node = fleet.nodes.get(node).and_then(|kept| kept.value.decommissioned.as_ref());
+        let since = of_node.map(|of| format!(" for {}", now.since(of.at).brief())).unwrap_or_default();
+        return format!("; its node is decommissioned{since}");
+    }
     let presence = node.and_then(|node| fleet.presences.get(node)).map(|kept| &kept.value);
     if let Some(presence) = presence.filter(|presence| presence.contact == PresenceState::Unreachable) {
         return format!("; its node is unreachable for {}", now.since(presence.since).brief());
@@ -174,6 +183,19 @@ fn complaint(fleet: &Fleet, members: &EnsembleMembers, number: MemberNumber, now
         said if known.report.state == MemberState::Working => format!("; it {said}"),
         said => format!("; for {}, it {said}", now.since(known.since).brief()),
     }
+}
+
+/// That there is no such ensemble, with who has members of it nevertheless.
+fn unknown((fleet, readable): (&Fleet, &Readable), name: &EnsembleName) -> Failure {
+    let nodes = fleet.unrecorded_of(name).map(|(node, _)| node.as_str());
+    let nodes = nodes.filter(|node| readable.has_object(ObjectKind::Node, node));
+    let nodes: Vec<String> = nodes.map(|node| format!("node {node}")).take(NAMED).collect();
+    if nodes.is_empty() {
+        return missing(name);
+    }
+    let have = if nodes.len() == 1 { "has a member" } else { "have members" };
+    Failure::new(Code::NotFound, format!("cannot find ensemble {name}, of which {} {have}", nodes.join(", ")))
+        .hint("see the guide on ensembles, \"Members that are not recorded\"")
 }
 
 /// The members that are left of an ensemble that was deleted; `None` if none is.

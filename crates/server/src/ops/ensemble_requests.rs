@@ -12,6 +12,7 @@ use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::ensemble::{Ensemble, EnsembleService};
 use bellwether_core::records::ensemble_members::{EnsembleMembers, Member};
 use bellwether_core::records::ensemble_requests::{RollingAction, RollingRequest};
+use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, GuardedChangeset, Write};
@@ -146,7 +147,7 @@ pub async fn roll(
 ///
 /// # Errors
 /// [`OpError::NotFound`] for an ensemble without members; [`OpError::Invalid`] naming the field; [`OpError::Refused`] when its members are known to
-/// be others, unless that is accepted.
+/// be others, unless that is accepted, or when nobody can say who its primary is.
 pub async fn resume(
     transactor: &Transactor,
     scope: EnsembleScope<'_>,
@@ -171,10 +172,25 @@ pub async fn resume(
                     hint: Some(hint.to_owned()),
                 });
             }
+            let choice = accepted::choice_of_primary(fleet, before);
+            if !choice.is_empty() {
+                return Err(OpError::Refused {
+                    reason: format!("resume ensemble {name}: {}", restored::named_first(name, &choice)),
+                    hint: None,
+                });
+            }
             let mut members = before.clone();
             accepted::accept(fleet, &mut members, now);
-            let said = event("ensemble.resumed", format!("ensemble/{name}"), cause(&reason));
-            let changeset = Changeset { writes: vec![Write::put(Record::EnsembleMembers(members))], events: vec![said] };
+            let mut events = vec![event("ensemble.resumed", format!("ensemble/{name}"), cause(&reason))];
+            if members.lead.primary != before.lead.primary {
+                let said = "it is the primary by the word of the members, and another one was recorded";
+                events.push(EventDraft {
+                    before: before.lead.primary.map(|number| number.to_string()),
+                    after: members.lead.primary.map(|number| number.to_string()),
+                    ..event("ensemble.primary_changed", format!("ensemble/{name}"), said.to_owned())
+                });
+            }
+            let changeset = Changeset { writes: vec![Write::put(Record::EnsembleMembers(members))], events };
             Ok((Some(changeset.guarded_by(None::<Key>)), ensemble.clone()))
         })
         .await

@@ -26,23 +26,23 @@ const WITH_KEYS: NewBackup = NewBackup { keys: true };
 /// Profiles between the first and the last: more than one page of a list, and more bytes than a client takes unasked.
 const BETWEEN: usize = 600;
 
-fn profile(name: String, params: &[(&str, serde_json::Value)]) -> Document {
+pub(crate) fn profile(name: String, params: &[(&str, serde_json::Value)]) -> Document {
     let params: Params = params.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
     Document::Profile(ProfileDocument { name, params, ..ProfileDocument::default() })
 }
 
-async fn apply(admin: &Client, documents: Vec<Document>) -> u32 {
+pub(crate) async fn apply(admin: &Client, documents: Vec<Document>) -> u32 {
     let request = ApplyRequest { documents, ..ApplyRequest::default() };
     admin.apply("default", &request).await.unwrap().transactions
 }
 
 /// Sets the first and the last profile to the same number, in one transaction.
-async fn count(admin: &Client, number: u64) {
+pub(crate) async fn count(admin: &Client, number: u64) {
     let pair = ["a", "z"].map(|name| profile(name.to_owned(), &[("count", json!(number))]));
     assert!(apply(admin, pair.to_vec()).await <= 1);
 }
 
-async fn whole(mut body: AnswerBody) -> Vec<u8> {
+pub(crate) async fn whole(mut body: AnswerBody) -> Vec<u8> {
     let mut text = Vec::new();
     while let Some(part) = body.next().await.unwrap() {
         text.extend_from_slice(&part);
@@ -51,7 +51,7 @@ async fn whole(mut body: AnswerBody) -> Vec<u8> {
 }
 
 /// The revision of a profile in a backup: how often it was written.
-fn revision(text: &[u8], name: &str) -> u64 {
+pub(crate) fn revision(text: &[u8], name: &str) -> u64 {
     let key = format!("{{\"key\":\"/bw/ns/default/profile/{name}\"");
     let text = String::from_utf8_lossy(text);
     let line = text.lines().find(|line| line.starts_with(&key)).unwrap();

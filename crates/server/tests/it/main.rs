@@ -13,6 +13,7 @@ mod apply;
 mod authentication_failures;
 mod authorities;
 mod backups;
+mod backups_etcd;
 mod bad_input;
 mod classes;
 mod clocks;

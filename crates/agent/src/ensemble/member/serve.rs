@@ -13,6 +13,8 @@ use crate::ensemble::append_only::{self, AppendOnlyInfo, AppendOnlyStep};
 use crate::ensemble::etcd::Etcd;
 use crate::ensemble::etcd_calls::hindrance;
 use crate::ensemble::redis::{Redis, RedisAnswer};
+use crate::ensemble::redis_access::is_held;
+use crate::ensemble::redis_info::Tells;
 use crate::ensemble::software::Software;
 
 /// Why what is read from a replica is old.
@@ -108,7 +110,8 @@ impl MemberTask {
 
     async fn serve_redis(&mut self, order: &MemberOrder, redis: &Redis) -> Result<(), String> {
         let (mut is_watched, mut is_old, mut is_rewriting) = (false, false, false);
-        let (state, reason) = match redis.answer(order.tells_position).await {
+        let tells = Tells { position: order.tells_position, keys: is_held(order) };
+        let (state, reason) = match redis.answer(tells).await {
             RedisAnswer::Serving { said, is_watched: watched, is_stale, file } => {
                 let cannot_store = self.is_file_damaged(redis, &file).await;
                 (is_watched, is_old) = (watched, is_stale);

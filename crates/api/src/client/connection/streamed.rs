@@ -6,10 +6,9 @@ use http::Request;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 
-use super::{Client, failure};
+use super::{Client, failure, refused, unreachable};
 use crate::client::attempt::Attempted;
 use crate::client::error::{CallError, UnreachableCause};
-use crate::problem::Problem;
 
 /// Largest problem document that is read, in bytes.
 const MAX_PROBLEM_BYTES: usize = 1 << 20;
@@ -62,24 +61,12 @@ impl Client {
         server: &str,
         request: Request<Full<Bytes>>,
     ) -> Result<AnswerBody, Attempted> {
-        let unreachable = |error: &(dyn std::error::Error + 'static)| CallError::Unreachable {
-            server: server.to_owned(),
-            cause: failure::cause(error),
-            reason: failure::chain(error),
-        };
-        let answer = self.http.request(request).await;
-        let answer = answer
-            .map_err(|error| Attempted { is_unsent: error.is_connect(), error: unreachable(&error) })?;
-        let (head, body) = answer.into_parts();
-        self.notices.answered(head.status, &head.headers);
+        let (head, body) = self.begun(server, request).await?;
         if head.status.is_success() {
             return Ok(AnswerBody { server: server.to_owned(), body });
         }
         let read = Limited::new(body, MAX_PROBLEM_BYTES).collect().await;
-        let bytes = read.map_err(|error| unreachable(&*error))?.to_bytes();
-        Err(Attempted::from(match serde_json::from_slice::<Problem>(&bytes) {
-            Ok(problem) => CallError::Problem(problem),
-            Err(_) => self.garbled(format!("status {} without a problem document", head.status)),
-        }))
+        let bytes = read.map_err(|error| unreachable(server, &*error))?.to_bytes();
+        Err(refused(server, head.status, &bytes).into())
     }
 }

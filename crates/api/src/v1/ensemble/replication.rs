@@ -2,7 +2,7 @@
 
 use bellwether_core::records::member as core;
 use bellwether_core::records::primary::{PrimaryRecord, Promotion};
-use bellwether_core::words::counter::MemberNumber;
+use bellwether_core::words::counter::{Epoch, MemberNumber};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -146,6 +146,9 @@ pub struct StoredPromotion {
     /// Whether it takes over from another one without a person.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_failover: bool,
+    /// The epoch in which a person named it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub named_in: Option<u64>,
 }
 
 /// A replica, as it is stored.
@@ -240,6 +243,7 @@ impl StoredPrimary {
             promotion: from.promotion.as_ref().map(|promotion| StoredPromotion {
                 history: promotion.history.clone(),
                 is_failover: promotion.is_failover,
+                named_in: promotion.named_in.map(Epoch::get),
             }),
             run: from.run.clone(),
             history: from.history.clone(),
@@ -276,9 +280,11 @@ impl From<StoredPrimary> for PrimaryRecord {
             cut_off.map(|stored| (MemberNumber::new(stored.number), Timestamp::from_millis(stored.since_ms)));
         Self {
             primary: from.primary.map(MemberNumber::new),
-            promotion: from
-                .promotion
-                .map(|stored| Promotion { history: stored.history, is_failover: stored.is_failover }),
+            promotion: from.promotion.map(|stored| Promotion {
+                history: stored.history,
+                is_failover: stored.is_failover,
+                named_in: stored.named_in.map(Epoch::new),
+            }),
             run: from.run,
             history: from.history,
             former: from.former,

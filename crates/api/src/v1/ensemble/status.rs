@@ -60,6 +60,9 @@ pub struct EnsembleStatus {
     pub working: u64,
     /// Whether it is as it is to be, and all of its members serve.
     pub is_complete: bool,
+    /// Whether it is held: what is recorded of its members may be older than they are, as after a restore of the control plane.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_held: bool,
     /// The members, by number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<EnsembleMember>,
@@ -161,6 +164,7 @@ impl EnsembleStatus {
         let osds: Vec<_> = osds.into_iter().map(EnsembleOsd::from).collect();
         let adoption = members.and_then(|members| members.adoption.as_ref());
         let foreign = adoption.map(ForeignMember::all).unwrap_or_default();
+        let is_held = members.is_some_and(|members| members.is_held(fleet.epoch));
         let counted = members.map(|members| counts(fleet, members)).unwrap_or_default();
         let members: Vec<_> = all.map(shape).collect();
         Self {
@@ -170,6 +174,7 @@ impl EnsembleStatus {
             is_complete: counted.working == wanted
                 && members.len() == wanted
                 && osds.iter().all(EnsembleOsd::is_well),
+            is_held,
             members,
             foreign,
             osds,

@@ -28,11 +28,11 @@ pub(super) async fn failover(
     }
     let at = client.only_at(before.revision);
     let after = at.fail_over_ensemble(namespace, name, request).await?;
-    let what = match (request.acknowledge, request.accept_data_loss) {
-        _ if request.withdraw => "the primary is not to hand over",
-        (true, _) => "the last failover is acknowledged",
-        (false, true) => "the primary is to be another member",
-        (false, false) => "the primary is to hand over",
+    let what = match (request.acknowledge, request.to.filter(|_| request.accept_data_loss)) {
+        _ if request.withdraw => "the primary is not to hand over".to_owned(),
+        (true, _) => "the last failover is acknowledged".to_owned(),
+        (false, Some(to)) => format!("member {to} is to be the primary"),
+        (false, None) => "the primary is to hand over".to_owned(),
     };
     context.show.changed(&format!("ensemble {name}: {what}"));
     context.show.note(&format!("see: bellwether ensemble get {name}"));

@@ -6,6 +6,7 @@ use crate::args::Consent;
 use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::Failure;
+use crate::show::list::listed;
 
 /// Goes on with an ensemble as it is recorded, after the question whether that is meant.
 pub(super) async fn resume(
@@ -16,16 +17,21 @@ pub(super) async fn resume(
 ) -> Result<(), Failure> {
     let (client, namespace) = (&context.client, context.namespace.as_str());
     let lost = match request.accept_data_loss {
-        true => "; what only other members have may be lost",
+        true => ", and those that are known to be there; what only others have may be lost",
         false => "",
     };
-    let waiting = client.ensemble(namespace, name).await?.status.and_then(|status| status.waiting);
+    let status = client.ensemble(namespace, name).await?.status.unwrap_or_default();
+    let waiting = status.waiting.filter(|_| status.is_held);
     let waiting = waiting.map(|waiting| format!("ensemble {name}: {waiting}\n")).unwrap_or_default();
     let question = format!(
-        "{waiting}ensemble {name}: its members become what is recorded of them, as `bellwether ensemble get {name}` shows it{lost}\nresume ensemble {name}?"
+        "{waiting}ensemble {name}: it goes on with the members that are recorded, as `bellwether ensemble get {name}` shows them{lost}\nresume ensemble {name}?"
     );
     confirm(&question, consent)?;
     client.resume_ensemble(namespace, name, request).await?;
-    context.show.changed(&format!("ensemble {name}: goes on as it is recorded"));
+    let now = client.ensemble(namespace, name).await?.status.unwrap_or_default();
+    let numbers: Vec<String> = now.members.iter().map(|member| member.number.to_string()).collect();
+    let noun = if numbers.len() == 1 { "member" } else { "members" };
+    let was_held = if status.is_held { "" } else { "was not held and " };
+    context.show.changed(&format!("ensemble {name}: {was_held}goes on with {noun} {}", listed(&numbers)));
     Ok(())
 }

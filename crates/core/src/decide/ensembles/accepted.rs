@@ -4,11 +4,13 @@
 mod present;
 mod primaries;
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 pub use self::present::FoundMember;
 use self::present::unrecorded;
-use super::restored::{fresh, said};
+use super::restored::{Evidence, fresh, said};
 use super::strangers::own_number;
 use crate::records::ensemble::EnsembleService;
 use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, RemovalReason};
@@ -39,6 +41,47 @@ pub fn found(fleet: &Fleet, members: &EnsembleMembers) -> Vec<FoundMember> {
         EnsembleService::Redis(redis) => primaries::found(fleet, members, redis),
         EnsembleService::Independent(_) => Vec::new(),
     }
+}
+
+/// Where it has a primary and nobody can say which member that is, what each that works has: a person is to name it, or the one that is recorded would
+/// have all others take its data in the place of their own. Empty if it is known, if there is nothing to choose, or if none of them works.
+#[must_use]
+pub fn choice_of_primary(fleet: &Fleet, members: &EnsembleMembers) -> Vec<String> {
+    let serving = members.members.values().filter(|member| member.phase == MemberPhase::Serving);
+    match &members.service {
+        EnsembleService::Redis(redis)
+            if serving.count() > 1 && !primaries::is_known(fleet, members, redis) =>
+        {
+            primaries::keys(fleet, members, redis)
+        }
+        EnsembleService::Redis(_)
+        | EnsembleService::Etcd(_)
+        | EnsembleService::Ceph(_)
+        | EnsembleService::Independent(_) => Vec::new(),
+    }
+}
+
+/// Whether a member that is not recorded may be named the primary while an ensemble is held: its node says that it runs.
+#[must_use]
+pub fn may_be_recorded(fleet: &Fleet, members: &EnsembleMembers, number: MemberNumber) -> bool {
+    members.is_held(fleet.epoch) && unrecorded(fleet, members).any(|(_, of)| of.number == number && of.runs)
+}
+
+/// What becomes of the data of a Redis whose members are others than those that are recorded once a person accepts that, after why nothing is decided.
+#[must_use]
+pub fn consequence(
+    fleet: &Fleet,
+    members: &EnsembleMembers,
+    (evidence, choice): (&Evidence, &[String]),
+) -> String {
+    let is_known = matches!(evidence, Evidence::Other(_)) && choice.is_empty() && !members.service.has_voters();
+    let Some(recorded) = members.lead.primary.filter(|_| is_known) else { return String::new() };
+    let present = primaries::present(fleet, members, &found(fleet, members));
+    let number = present.map_or(recorded, |present| present.number);
+    format!(
+        "; with bellwether ensemble resume {} --accept-data-loss, member {number} is the primary and all others take its data in the place of their own",
+        members.ensemble
+    )
 }
 
 /// The same of those that vote.

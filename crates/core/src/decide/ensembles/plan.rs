@@ -20,7 +20,7 @@ use super::candidates::{candidates, with_snapshot, without_refusing};
 use super::osds::OsdsSight;
 use super::replace;
 use super::verdict::nodes;
-use super::{EnsembleSight, foreign, overtaken, restored, set_back};
+use super::{EnsembleSight, accepted, foreign, overtaken, restored, set_back};
 use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::independent::IndependentSpec;
 use crate::decide::placement::quorum::{
@@ -127,7 +127,12 @@ fn left_alone(
         return Some(set_back::line(refusal));
     }
     let is_left = members.is_held(fleet.epoch) || overtaken::overtaken(fleet, members).is_some();
-    is_left.then(|| restored::line(members, &restored::evidence(fleet, members)))
+    is_left.then(|| {
+        let (evidence, choice) =
+            (restored::evidence(fleet, members), accepted::choice_of_primary(fleet, members));
+        let then = accepted::consequence(fleet, members, (&evidence, &choice));
+        format!("{}{then}", restored::line(members, &evidence, &choice))
+    })
 }
 
 /// The nodes that match and may not have a new member, each with the reason.

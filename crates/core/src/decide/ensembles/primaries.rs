@@ -315,8 +315,11 @@ fn follow(lead: &mut PrimaryRecord, numbers: &[MemberNumber], of: Option<MemberN
 fn promote(lead: &mut PrimaryRecord, number: MemberNumber, instances: &Instances) {
     let is_other = lead.primary.is_some_and(|primary| primary != number);
     let data = instances.get(&number).and_then(|instance| instance.data.as_ref()).filter(|_| is_other);
-    lead.promotion =
-        Some(Promotion { history: data.map(|data| data.history.clone()), is_failover: is_other });
+    lead.promotion = Some(Promotion {
+        history: data.map(|data| data.history.clone()),
+        is_failover: is_other,
+        named_in: None,
+    });
     lead.primary = Some(number);
     lead.handover = None;
     lead.follows.remove(&number);

@@ -14,7 +14,7 @@ use crate::records::event::EventDraft;
 use crate::records::member::{MemberReport, Membership, NodeMembers};
 use crate::records::probes::StoreMember;
 use crate::words::counter::MemberNumber;
-use crate::words::name::NodeName;
+use crate::words::name::{EnsembleName, NodeName};
 use crate::world::fleet::Fleet;
 
 /// What is known of whether the records of an ensemble are what there is.
@@ -28,18 +28,25 @@ pub enum Evidence {
     Other(Vec<String>),
 }
 
+/// What is said of a node that follows an order of after those that are recorded.
+pub(super) const LATER_ORDER: &str = "follows an order that is later than any that is recorded";
+
 /// Most contradictions that are kept: one is enough, and no more than some are read.
 pub const MAX_CONTRADICTIONS: usize = 32;
 
 /// Whether the members of an ensemble are those that are recorded, as far as they are heard of, or were since the restore.
 #[must_use]
 pub fn evidence(fleet: &Fleet, members: &EnsembleMembers) -> Evidence {
+    // After a restore that was told, orders that were later before it say nothing of members.
+    let is_told = members.epoch < fleet.epoch;
+    let counts = |what: &&String| !(is_told && what.contains(LATER_ORDER));
+    let contradicted: Vec<&String> = members.contradicted.iter().filter(counts).collect();
     let seen = |now: &[String]| {
-        let seen = members.contradicted.iter().filter(|what| !now.contains(what));
+        let seen = contradicted.iter().filter(|what| !now.contains(what));
         seen.map(|what| format!("it was seen since that {what}")).collect::<Vec<_>>()
     };
     match present(fleet, members) {
-        Evidence::Unknown(unknown) if !members.contradicted.is_empty() => {
+        Evidence::Unknown(unknown) if !contradicted.is_empty() => {
             Evidence::Other([seen(&[]), unknown].concat())
         }
         Evidence::Other(other) => Evidence::Other([seen(&other), other].concat()),
@@ -185,7 +192,7 @@ fn roles(fleet: &Fleet, members: &EnsembleMembers) -> Vec<(bool, String)> {
 }
 
 /// Whether the primary is to have this history: that which is recorded, or that with which it was named the primary.
-fn is_its_history(members: &EnsembleMembers, history: &String) -> bool {
+pub(super) fn is_its_history(members: &EnsembleMembers, history: &String) -> bool {
     let named = members.lead.promotion.as_ref();
     let named = named.is_some_and(|named| named.history.as_ref().is_none_or(|of| of == history));
     named || members.lead.history.as_ref() == Some(history)
@@ -199,21 +206,39 @@ fn url_of(members: &EnsembleMembers, url: &str) -> String {
 
 /// Why nothing is decided, in one line.
 #[must_use]
-pub fn line(members: &EnsembleMembers, evidence: &Evidence) -> String {
+pub fn line(members: &EnsembleMembers, evidence: &Evidence, choice: &[String]) -> String {
     let name = &members.ensemble;
     let held = "what is recorded of its members may be older than they are, as after a restore of the control plane: none is added, removed, ordered \
                 another role or started without its data";
     match evidence {
         Evidence::Same => format!("{held}; they are as is recorded, and it goes on at once"),
-        Evidence::Unknown(what) => format!(
+        Evidence::Unknown(what) if choice.is_empty() => format!(
             "{held}, until each is known to be as is recorded: {}; if that is how it is to go on: bellwether ensemble resume {name}",
             what.join(", ")
         ),
-        Evidence::Other(what) => format!(
+        Evidence::Unknown(what) => format!(
+            "{held}, until each is known to be as is recorded: {}; if that is how it is to go on: {}",
+            what.join(", "),
+            named_first(name, choice)
+        ),
+        Evidence::Other(what) if choice.is_empty() => format!(
             "{held}; {}: restore a newer backup, or see the guide on ensembles, \"After a restore of the control plane\"",
             what.join(", ")
         ),
+        Evidence::Other(what) => {
+            format!("{held}; {}: restore a newer backup, or {}", what.join(", "), named_first(name, choice))
+        }
     }
+}
+
+/// What a person does where nobody can say who the primary is.
+#[must_use]
+pub fn named_first(name: &EnsembleName, choice: &[String]) -> String {
+    format!(
+        "no member can say which one is the primary ({}): name the one whose data are to be kept, bellwether ensemble failover {name} --to MEMBER \
+         --accept-data-loss, then bellwether ensemble resume {name} --accept-data-loss",
+        choice.join(", ")
+    )
 }
 
 /// That it goes on with what is recorded.

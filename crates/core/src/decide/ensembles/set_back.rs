@@ -6,6 +6,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::restored::LATER_ORDER;
 use crate::records::ensemble_members::EnsembleMembers;
 use crate::records::key::{Key, Record};
 use crate::records::node::PresenceState;
@@ -38,9 +39,7 @@ fn contradictions<'a>(fleet: &'a Fleet, node: &'a NodeName) -> impl Iterator<Ite
     let content = fleet.contents.get(node).into_iter();
     let names: BTreeSet<&EnsembleName> =
         content.flat_map(|content| content.members.keys().chain(content.osds.keys())).collect();
-    let what = format!(
-        "node {node} follows an order that is later than any that is recorded, as where a server was started on older data"
-    );
+    let what = format!("node {node} {LATER_ORDER}, as where a server was started on older data");
     names.into_iter().filter_map(move |name| {
         let members = &*fleet.ensemble_members.get(name)?.value;
         // After a restore that was told it is held already, and its nodes have followed later orders, of whatever, without that saying anything of members.

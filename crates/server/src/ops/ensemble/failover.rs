@@ -2,6 +2,7 @@
 
 use bellwether_api::shape::{ShapeError, reason};
 use bellwether_api::v1::ensemble::FailoverEnsemble;
+use bellwether_core::decide::ensembles::accepted;
 use bellwether_core::decide::ensembles::health::{MemberHealth, health};
 use bellwether_core::records::ensemble::{Ensemble, EnsembleMode};
 use bellwether_core::records::ensemble_members::{EnsembleMembers, MemberPhase};
@@ -207,7 +208,7 @@ fn hand_over(
 
 /// A member becomes the primary, whatever is lost by it.
 fn force(fleet: &Fleet, members: &mut EnsembleMembers, to: MemberNumber) -> Result<String, OpError> {
-    if said(fleet, members, to).is_none() {
+    if said(fleet, members, to).is_none() && !accepted::may_be_recorded(fleet, members, to) {
         let reason = format!(
             "{to}; no member of ensemble {} with this number works: bellwether ensemble get {}",
             members.ensemble, members.ensemble
@@ -215,7 +216,7 @@ fn force(fleet: &Fleet, members: &mut EnsembleMembers, to: MemberNumber) -> Resu
         return Err(ShapeError::at("to", reason).into());
     }
     let lead = &mut members.lead;
-    lead.promotion = Some(Promotion { history: None, is_failover: false });
+    lead.promotion = Some(Promotion { history: None, is_failover: false, named_in: Some(fleet.epoch) });
     (lead.primary, lead.handover, lead.failed_over) = (Some(to), None, None);
     lead.follows.remove(&to);
     Ok(format!("member {to} becomes the primary, also if writes are lost by it"))

@@ -1,12 +1,12 @@
 //! Who is the primary of a Redis whose members are others than those that are recorded: the one that others follow.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use super::present::{FoundMember, unrecorded};
-use crate::decide::ensembles::restored::said;
+use crate::decide::ensembles::restored::{is_its_history, said};
 use crate::records::ensemble::RedisSettings;
 use crate::records::ensemble_members::EnsembleMembers;
 use crate::records::member::Replication;
@@ -17,7 +17,7 @@ use crate::world::fleet::Fleet;
 /// The primary of now, with the history that it has if that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PresentPrimary {
-    number: MemberNumber,
+    pub(super) number: MemberNumber,
     history: Option<String>,
 }
 
@@ -61,6 +61,46 @@ pub(super) fn present(
     members: &EnsembleMembers,
     found: &[FoundMember],
 ) -> Option<PresentPrimary> {
+    let named = named(fleet, members).map(|number| PresentPrimary { number, history: None });
+    named.or_else(|| followed(fleet, members, found)).or_else(|| recorded(fleet, members))
+}
+
+/// Who a person has named since the restore, knowing what others have.
+fn named(fleet: &Fleet, members: &EnsembleMembers) -> Option<MemberNumber> {
+    let promotion = members.lead.promotion.as_ref()?;
+    members.lead.primary.filter(|_| promotion.named_in == Some(fleet.epoch))
+}
+
+/// Whether members say who the primary is, or a person has named it. Otherwise nobody knows whose data are the latest: all may have been started anew.
+pub(super) fn is_known(fleet: &Fleet, members: &EnsembleMembers, redis: &RedisSettings) -> bool {
+    let Some(recorded) = members.lead.primary else { return true };
+    let goes_on = |(number, said): (MemberNumber, &Replication)| {
+        let is_it = number == recorded && said.is_primary;
+        is_it && (is_its_history(members, &said.history) || later(fleet, members, said).is_some())
+    };
+    let of_recorded = members.members.get(&recorded).map(|member| &member.peer_url);
+    let is_streamed = |said: &Replication| said.streams && said.follows.as_ref() == of_recorded;
+    named(fleet, members).is_some()
+        || replications(fleet, members).any(|(_, said)| is_streamed(said))
+        || followed(fleet, members, &found(fleet, members, redis)).is_some()
+        || replications(fleet, members).any(goes_on)
+}
+
+/// What the members that may be named the primary have: the number of keys of each that works, and which others there are.
+pub(super) fn keys(fleet: &Fleet, members: &EnsembleMembers, redis: &RedisSettings) -> Vec<String> {
+    let unknown = || "an unknown number of keys".to_string();
+    let each = replications(fleet, members)
+        .map(|(number, said)| format!("member {number} has {}", said.counted().unwrap_or_else(unknown)));
+    let unrecorded = unrecorded(fleet, members).filter(|(_, of)| of.runs);
+    let unrecorded = unrecorded.map(|(node, of)| {
+        let (number, host, port) = (of.number, of.address, redis.port);
+        format!("member {number} on node {node} is not recorded and runs: ask it for the number of its keys at {host} port {port}")
+    });
+    each.chain(unrecorded).collect()
+}
+
+/// The primary that a member which works follows.
+fn followed(fleet: &Fleet, members: &EnsembleMembers, found: &[FoundMember]) -> Option<PresentPrimary> {
     let recorded = members.lead.primary?;
     let followed = replications(fleet, members).filter(|(_, said)| said.streams);
     let followed: Vec<&String> = followed.filter_map(|(_, said)| said.follows.as_ref()).collect();
@@ -68,10 +108,6 @@ pub(super) fn present(
         members.members.get(number).is_some_and(|member| followed.contains(&&member.peer_url))
     };
     let all = || replications(fleet, members).filter(|(_, said)| said.is_primary);
-    let own = |(number, said): (MemberNumber, &Replication)| PresentPrimary {
-        number,
-        history: Some(said.history.clone()),
-    };
     if let Some(of_recorded) = all().find(|(number, _)| *number == recorded && is_followed(number)) {
         return Some(own(of_recorded));
     }
@@ -79,14 +115,28 @@ pub(super) fn present(
     if let [other] = others.as_slice() {
         return Some(own(*other));
     }
-    if let Some(primary) = found.iter().find(|of| followed.contains(&&of.peer_url)) {
-        return Some(PresentPrimary { number: primary.number, history: None });
-    }
-    let (number, said) = all().find(|(number, _)| *number == recorded)?;
+    let found = found.iter().find(|of| followed.contains(&&of.peer_url)).map(|of| of.number);
+    // One whose agent is silent, and that others get data from.
+    let silent = |number: &MemberNumber| replications(fleet, members).all(|(heard, _)| heard != *number);
+    let silent = || members.members.keys().copied().find(|number| is_followed(number) && silent(number));
+    let number = found.or_else(|| silent().filter(|number| *number != recorded))?;
+    Some(PresentPrimary { number, history: None })
+}
+
+/// The primary that is recorded, if it is one by its own word, or who went on with its writes.
+fn recorded(fleet: &Fleet, members: &EnsembleMembers) -> Option<PresentPrimary> {
+    let is_recorded = |(number, said): &(MemberNumber, &Replication)| {
+        members.lead.primary == Some(*number) && said.is_primary
+    };
+    let (number, said) = replications(fleet, members).find(is_recorded)?;
     Some(
         later(fleet, members, said)
             .map_or_else(|| own((number, said)), |number| PresentPrimary { number, history: None }),
     )
+}
+
+fn own((number, said): (MemberNumber, &Replication)) -> PresentPrimary {
+    PresentPrimary { number, history: Some(said.history.clone()) }
 }
 
 /// Who went on with the writes of this one, which did not see that: a primary whose history is the continuation of its own, or the one that such a
@@ -108,7 +158,9 @@ pub(super) fn lead(members: &mut EnsembleMembers, present: PresentPrimary) {
     let PresentPrimary { number, history } = present;
     match history {
         Some(history) => members.lead.history = Some(history),
-        None => members.lead.promotion = Some(Promotion { history: None, is_failover: false }),
+        None => {
+            members.lead.promotion = Some(Promotion { history: None, is_failover: false, named_in: None })
+        }
     }
     (members.lead.primary, members.lead.handover) = (Some(number), None);
     let others = members.members.keys().filter(|other| **other != number);

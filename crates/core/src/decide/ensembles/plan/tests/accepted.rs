@@ -2,10 +2,11 @@
 
 use super::restored::{EPOCH, Restored, members_of, redis};
 use super::*;
-use crate::decide::ensembles::accepted::{accept, found};
-use crate::decide::ensembles::restored::Evidence;
+use crate::decide::ensembles::accepted::{accept, choice_of_primary, found};
+use crate::decide::ensembles::restored::{Evidence, evidence, line};
 use crate::records::ensemble_members::RemovalReason;
 use crate::records::member::{MemberStart, MemberTask};
+use crate::records::primary::Promotion;
 
 /// The primary that is recorded is the primary of another history, and others follow it in that: they go on so, and none of them was started anew.
 #[test]
@@ -176,4 +177,90 @@ fn the_primary_of_now_is_recorded_as_the_one_that_others_follow() {
     accept(silent.fleet(), &mut members, NOW);
     assert!(!members.members.contains_key(&MemberNumber::new(7)));
     assert_eq!(members.lead, silent.members.lead);
+}
+
+/// The primary of now is silent, and others get data from it: it stays the primary, whatever is recorded.
+#[test]
+fn a_silent_primary_that_others_get_data_from_stays_it() {
+    for of in [1, 2] {
+        let mut restored = Restored::new(redis());
+        restored.site.put(Record::EnsembleMembers(restored.members.clone()));
+        restored.is(3, "", Some(of));
+        assert!(choice_of_primary(restored.fleet(), &restored.members).is_empty(), "it is known");
+        let mut members = restored.members.clone();
+        accept(restored.fleet(), &mut members, NOW);
+        assert_eq!(members.lead.primary, Some(MemberNumber::new(of)));
+    }
+}
+
+/// All were started anew, so nobody knows whose data are the latest: a person names the primary, before all others take its data.
+#[test]
+fn where_no_member_says_who_the_primary_is_a_person_does() {
+    let mut restored = Restored::new(redis());
+    restored.site.put(Record::EnsembleMembers(restored.members.clone()));
+    let choice = |restored: &Restored| choice_of_primary(restored.fleet(), &restored.members);
+    assert!(choice(&restored).is_empty(), "none works, and there is nothing to choose");
+    for number in 1..=3 {
+        restored.is(number, "", None);
+    }
+    assert_eq!(choice(&restored).first().unwrap(), "member 1 has an unknown number of keys");
+    assert_eq!(choice(&restored).len(), 3);
+    let fleet = restored.fleet();
+    let why = line(&restored.members, &evidence(fleet, &restored.members), &choice(&restored));
+    assert!(why.contains("name the one whose data are to be kept"), "{why}");
+    restored.members.lead.promotion =
+        Some(Promotion { history: None, is_failover: false, named_in: Some(EPOCH) });
+    assert!(choice(&restored).is_empty(), "it was named");
+    restored.members.lead.promotion = None;
+    restored.is(1, "h9", None);
+    assert_eq!(choice(&restored).len(), 3, "of another history than is recorded, and nobody follows it");
+    restored.is(1, "h", None);
+    assert!(choice(&restored).is_empty(), "it is the primary by its own word");
+}
+
+/// Later orders that were noted before a restore which was told say nothing of the members after it.
+#[test]
+fn what_was_noted_of_orders_before_a_restore_is_no_contradiction_after_it() {
+    let mut restored = Restored::new(redis());
+    restored
+        .members
+        .contradicted
+        .insert("node n-1 follows an order that is later than any that is recorded".into());
+    assert!(matches!(restored.evidence(), Evidence::Unknown(_)));
+    restored.members.contradicted.insert("member 2 is a primary".into());
+    assert!(matches!(restored.evidence(), Evidence::Other(_)));
+}
+
+/// A person has named the primary since the restore, knowing what others have: it is it, also if others follow another one, and if it is not recorded.
+#[test]
+fn who_was_named_by_a_person_is_the_primary_whatever_others_do() {
+    let named = |number: u64, named_in: Option<Epoch>| {
+        let mut restored = Restored::new(redis());
+        restored.members.lead.primary = Some(MemberNumber::new(number));
+        restored.members.lead.promotion = Some(Promotion { history: None, is_failover: false, named_in });
+        restored.site.put(Record::EnsembleMembers(restored.members.clone()));
+        restored.is(1, "h9", None);
+        restored.is(2, "", Some(1));
+        restored.is(3, "", None);
+        restored.has_unrecorded(4, 7);
+        let mut members = restored.members.clone();
+        let then = restored.waiting();
+        accept(restored.fleet(), &mut members, NOW);
+        (members, then)
+    };
+    for number in [3, 7] {
+        let (members, then) = named(number, Some(EPOCH));
+        assert_eq!(members.lead.primary, Some(MemberNumber::new(number)), "{then}");
+        assert_eq!(members.lead.promotion.as_ref().unwrap().history, None, "with what it has");
+        assert_eq!(members.lead.follows.get(&MemberNumber::new(1)), Some(&MemberNumber::new(number)));
+        assert!(members.members.contains_key(&MemberNumber::new(number)));
+        assert!(
+            then.contains(&format!("member {number} is the primary and all others take its data")),
+            "{then}"
+        );
+    }
+    // Before the backup that was restored, that says nothing of now.
+    for named_in in [None, Some(Epoch::new(EPOCH.get() - 1))] {
+        assert_eq!(named(3, named_in).0.lead.primary, Some(MemberNumber::new(1)));
+    }
 }

@@ -153,6 +153,12 @@ impl Restored {
         }));
     }
 
+    /// What it waits for.
+    pub(super) fn waiting(&self) -> String {
+        let plan = plan(self.fleet(), &self.ensemble, None, (NOW, NOW));
+        plan.waiting.unwrap()
+    }
+
     pub(super) fn is_left_alone(&self) {
         let verdict = self.decide();
         for write in verdict.changesets.iter().flat_map(|changeset| &changeset.writes) {
@@ -336,7 +342,7 @@ fn what_was_seen_since_the_restore_is_not_forgotten_when_it_is_ended() {
 #[test]
 fn a_primary_that_a_person_has_named_has_the_history_that_it_has() {
     let mut restored = Restored::new(redis());
-    restored.members.lead.promotion = Some(Promotion { history: None, is_failover: false });
+    restored.members.lead.promotion = Some(Promotion { history: None, is_failover: false, named_in: None });
     restored.members.lead.primary = Some(MemberNumber::new(2));
     restored.is(2, "h2", None);
     for number in [1, 3] {
