@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bellwether_core::words::filter::MAX_FILTER_BYTES;
 use http::{HeaderValue, Method, Request, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
@@ -28,6 +29,9 @@ use crate::problem::Problem;
 
 /// Largest answer that is read, in bytes; a page of a thousand large nodes is much smaller.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
+
+/// Longest path with its query, in bytes. A server takes some more, with the other fields of a header.
+const MAX_PATH_BYTES: usize = 15_000;
 
 /// Default deadline of a call.
 pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(10);
@@ -288,6 +292,17 @@ impl Client {
 
     pub(super) fn request(&self, server: &str, call: Call<'_>) -> Result<Request<Full<Bytes>>, CallError> {
         let Call { method, path, body } = call;
+        if path.len() > MAX_PATH_BYTES {
+            return Err(CallError::Setup {
+                what: format!(
+                    "a filter or names that are {} bytes long in the address of a request",
+                    path.len()
+                ),
+                reason: format!(
+                    "servers take {MAX_PATH_BYTES} at the most; a filter has at most {MAX_FILTER_BYTES} characters"
+                ),
+            });
+        }
         let consistency = match (self.reads_newest(&method), path.contains('?')) {
             (false, _) => String::new(),
             (true, false) => format!("?{CONSISTENCY}=linearizable"),

@@ -172,9 +172,13 @@ fn complaint(fleet: &Fleet, members: &EnsembleMembers, number: MemberNumber, now
         let since = of_node.map(|of| format!(" for {}", now.since(of.at).brief())).unwrap_or_default();
         return format!("; its node is decommissioned{since}");
     }
-    let presence = node.and_then(|node| fleet.presences.get(node)).map(|kept| &kept.value);
-    if let Some(presence) = presence.filter(|presence| presence.contact == PresenceState::Unreachable) {
-        return format!("; its node is unreachable for {}", now.since(presence.since).brief());
+    let presence = node.and_then(|node| Some((node, &fleet.presences.get(node)?.value)));
+    let unreachable = presence.filter(|(_, presence)| presence.contact == PresenceState::Unreachable);
+    if let Some((node, presence)) = unreachable {
+        let since = now.since(presence.since).brief();
+        return format!(
+            "; its node is unreachable for {since} (once it is lost for good: bellwether node decommission {node})"
+        );
     }
     let Some(known) = reported(fleet, members, number) else { return String::new() };
     match said(members, number, &known.report) {

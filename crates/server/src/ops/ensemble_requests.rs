@@ -147,7 +147,7 @@ pub async fn roll(
 ///
 /// # Errors
 /// [`OpError::NotFound`] for an ensemble without members; [`OpError::Invalid`] naming the field; [`OpError::Refused`] when its members are known to
-/// be others, unless that is accepted, or when nobody can say who its primary is.
+/// be others, unless that is accepted, when nobody can say who its primary is, or when others run and none of those works.
 pub async fn resume(
     transactor: &Transactor,
     scope: EnsembleScope<'_>,
@@ -173,11 +173,9 @@ pub async fn resume(
                 });
             }
             let choice = accepted::choice_of_primary(fleet, before);
-            if !choice.is_empty() {
-                return Err(OpError::Refused {
-                    reason: format!("resume ensemble {name}: {}", restored::named_first(name, &choice)),
-                    hint: None,
-                });
+            let unnamed = (!choice.is_empty()).then(|| restored::named_first(name, &choice));
+            if let Some(why) = unnamed.or_else(|| accepted::nobody_there(fleet, before)) {
+                return Err(OpError::Refused { reason: format!("resume ensemble {name}: {why}"), hint: None });
             }
             let mut members = before.clone();
             accepted::accept(fleet, &mut members, now);

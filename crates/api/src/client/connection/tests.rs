@@ -173,3 +173,13 @@ async fn the_first_read_from_another_server_is_no_older_than_what_was_read_befor
     assert_eq!(first.requests(), ["GET /read", "GET /read"]);
     assert_eq!(other.requests(), ["GET /read?consistency=linearizable", "GET /read"]);
 }
+
+#[tokio::test]
+async fn a_filter_that_no_server_takes_is_refused_before_it_is_sent() {
+    let server = FakeServer::start(|_| Does::Answers);
+    let client = client(&[&server.url]);
+    let path = format!("/v1/namespaces/default/nodes?filter={}", "x".repeat(MAX_PATH_BYTES));
+    let refused = client.get::<Nothing>(&path, DEFAULT_DEADLINE).await.unwrap_err().to_string();
+    assert!(refused.contains("servers take 15000 at the most"), "{refused}");
+    assert!(server.read.try_recv().is_err(), "nothing was sent");
+}

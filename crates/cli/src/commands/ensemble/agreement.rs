@@ -19,6 +19,7 @@ pub(super) fn agree(
     if lines.is_empty() {
         return Ok(());
     }
+    let lines: Vec<String> = lines.into_iter().chain(plan.warning.clone()).collect();
     confirm(&format!("{}\n{what}?", lines.join("\n")), consent)
 }
 

@@ -5,7 +5,7 @@ mod present;
 mod primaries;
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 pub use self::present::FoundMember;
@@ -67,20 +67,63 @@ pub fn may_be_recorded(fleet: &Fleet, members: &EnsembleMembers, number: MemberN
     members.is_held(fleet.epoch) && unrecorded(fleet, members).any(|(_, of)| of.number == number && of.runs)
 }
 
-/// What becomes of the data of a Redis whose members are others than those that are recorded once a person accepts that, after why nothing is decided.
+/// Why it cannot go on with what is recorded: none of the recorded members works, and others run. `None` if it can.
+#[must_use]
+pub fn nobody_there(fleet: &Fleet, members: &EnsembleMembers) -> Option<String> {
+    let works =
+        |(number, member): (&MemberNumber, &Member)| said(fleet, members, (*number, member)).is_some();
+    if members.members.iter().any(works) || !found(fleet, members).is_empty() {
+        return None;
+    }
+    let others = unrecorded(fleet, members).filter(|(_, of)| of.runs);
+    let others: Vec<String> =
+        others.map(|(node, of)| format!("member {} on node {node}", of.number)).collect();
+    let name = &members.ensemble;
+    let way = match &members.service {
+        EnsembleService::Redis(_) => format!(
+            "name the one whose data are to be kept, bellwether ensemble failover {name} --to MEMBER --accept-data-loss, then bellwether ensemble resume {name} \
+             --accept-data-loss"
+        ),
+        EnsembleService::Etcd(_) => format!(
+            "an etcd without TLS keeps its data by bellwether ensemble delete {name}, then bellwether ensemble create {name} --adopt with the URL of one of them; any \
+             other one by a snapshot of etcdctl and --from-snapshot"
+        ),
+        EnsembleService::Ceph(_) | EnsembleService::Independent(_) => {
+            "see the guide on ensembles, \"Members that are not recorded\"".to_string()
+        }
+    };
+    (!others.is_empty()).then(|| {
+        format!("none of the members that are recorded works, and others run ({}): {way}", others.join(", "))
+    })
+}
+
+/// What becomes of one whose members are others than those that are recorded once a person accepts that, after why nothing is decided.
 #[must_use]
 pub fn consequence(
     fleet: &Fleet,
     members: &EnsembleMembers,
     (evidence, choice): (&Evidence, &[String]),
 ) -> String {
-    let is_known = matches!(evidence, Evidence::Other(_)) && choice.is_empty() && !members.service.has_voters();
-    let Some(recorded) = members.lead.primary.filter(|_| is_known) else { return String::new() };
-    let present = primaries::present(fleet, members, &found(fleet, members));
-    let number = present.map_or(recorded, |present| present.number);
+    if !matches!(evidence, Evidence::Other(_)) || !choice.is_empty() {
+        return String::new();
+    }
+    if let Some(why) = nobody_there(fleet, members) {
+        return format!("; {why}");
+    }
+    let (name, mut then) = (&members.ensemble, members.clone());
+    accept(fleet, &mut then, Timestamp::EPOCH);
+    let stay = then.members.iter().filter(|(_, member)| !matches!(member.phase, MemberPhase::Removed(_)));
+    let numbers: Vec<String> = stay.map(|(number, _)| number.to_string()).collect();
+    let (noun, numbers) = (if numbers.len() == 1 { "member" } else { "members" }, numbers.join(", "));
+    let primary = then.lead.primary.filter(|_| matches!(members.service, EnsembleService::Redis(_)));
+    let primary = primary.map(|number| {
+        format!(
+            ", of which member {number} is the primary and all others take its data in the place of their own"
+        )
+    });
     format!(
-        "; with bellwether ensemble resume {} --accept-data-loss, member {number} is the primary and all others take its data in the place of their own",
-        members.ensemble
+        "; or go on with {noun} {numbers}{}: bellwether ensemble resume {name} --accept-data-loss",
+        primary.unwrap_or_default()
     )
 }
 

@@ -199,7 +199,7 @@ pub(super) fn is_its_history(members: &EnsembleMembers, history: &String) -> boo
 }
 
 /// Whose URL that is, as far as members are recorded.
-fn url_of(members: &EnsembleMembers, url: &str) -> String {
+pub(super) fn url_of(members: &EnsembleMembers, url: &str) -> String {
     let found = members.members.iter().find(|(_, member)| member.peer_url == url);
     found.map_or_else(|| url.to_string(), |(number, _)| format!("member {number}"))
 }

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use super::present::{FoundMember, unrecorded};
-use crate::decide::ensembles::restored::{is_its_history, said};
+use crate::decide::ensembles::restored::{is_its_history, said, url_of};
 use crate::records::ensemble::RedisSettings;
 use crate::records::ensemble_members::EnsembleMembers;
 use crate::records::member::Replication;
@@ -89,8 +89,12 @@ pub(super) fn is_known(fleet: &Fleet, members: &EnsembleMembers, redis: &RedisSe
 /// What the members that may be named the primary have: the number of keys of each that works, and which others there are.
 pub(super) fn keys(fleet: &Fleet, members: &EnsembleMembers, redis: &RedisSettings) -> Vec<String> {
     let unknown = || "an unknown number of keys".to_string();
-    let each = replications(fleet, members)
-        .map(|(number, said)| format!("member {number} has {}", said.counted().unwrap_or_else(unknown)));
+    let each = replications(fleet, members).map(|(number, said)| {
+        let followed = said.follows.as_ref().filter(|_| !said.streams);
+        let followed = followed.map(|url| format!(" and followed {} last", url_of(members, url)));
+        let keys = said.counted().unwrap_or_else(unknown);
+        format!("member {number} has {keys}{}", followed.unwrap_or_default())
+    });
     let unrecorded = unrecorded(fleet, members).filter(|(_, of)| of.runs);
     let unrecorded = unrecorded.map(|(node, of)| {
         let (number, host, port) = (of.number, of.address, redis.port);

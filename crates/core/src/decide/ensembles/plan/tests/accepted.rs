@@ -2,7 +2,7 @@
 
 use super::restored::{EPOCH, Restored, members_of, redis};
 use super::*;
-use crate::decide::ensembles::accepted::{accept, choice_of_primary, found};
+use crate::decide::ensembles::accepted::{accept, choice_of_primary, found, nobody_there};
 use crate::decide::ensembles::restored::{Evidence, evidence, line};
 use crate::records::ensemble_members::RemovalReason;
 use crate::records::member::{MemberStart, MemberTask};
@@ -255,7 +255,7 @@ fn who_was_named_by_a_person_is_the_primary_whatever_others_do() {
         assert_eq!(members.lead.follows.get(&MemberNumber::new(1)), Some(&MemberNumber::new(number)));
         assert!(members.members.contains_key(&MemberNumber::new(number)));
         assert!(
-            then.contains(&format!("member {number} is the primary and all others take its data")),
+            then.contains(&format!("of which member {number} is the primary and all others take its data")),
             "{then}"
         );
     }
@@ -263,4 +263,17 @@ fn who_was_named_by_a_person_is_the_primary_whatever_others_do() {
     for named_in in [None, Some(Epoch::new(EPOCH.get() - 1))] {
         assert_eq!(named(3, named_in).0.lead.primary, Some(MemberNumber::new(1)));
     }
+}
+
+/// All were replaced since the backup: going on with those that are recorded would lead nowhere.
+#[test]
+fn one_of_which_no_recorded_member_is_there_does_not_go_on_with_those() {
+    let mut restored = Restored::new(store(EnsembleSize::Number(3)));
+    assert!(nobody_there(restored.fleet(), &restored.members).is_none(), "they may only be silent");
+    restored.has_unrecorded(4, 5);
+    let why = nobody_there(restored.fleet(), &restored.members).unwrap();
+    assert!(why.contains("member 5 on node") && why.contains("--adopt"), "{why}");
+    assert!(restored.waiting().ends_with(&why), "{}", restored.waiting());
+    restored.lists(1, &["id-1", "id-2", "id-3"]);
+    assert!(nobody_there(restored.fleet(), &restored.members).is_none(), "one works");
 }
