@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use bellwether_api::v1::ensemble::members::EnsembleMember;
+use bellwether_api::v1::ensemble::replication::MemberRole;
 
 use crate::place::{Setup, code, copied, done, free_ports, text, wait_for};
 use crate::story_redis_ensemble::{
@@ -304,4 +305,43 @@ async fn the_primary_of_a_redis_that_was_started_anew_is_named_before_it_goes_on
     assert!(text(&resumed.stderr).contains("goes on with members 1, 2, 3"), "{}", text(&resumed.stderr));
     assert_eq!(primary(&complete(&place, 3).await).number, present.number);
     writer.all_is_at(&address, "after all were started anew").await;
+}
+
+/// None of the recorded members is there any more, and the one that took over is not recorded: a person names it, and it takes writes all the time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redis_all_of_whose_members_were_replaced_goes_on_with_the_one_that_is_named() {
+    let mut place = installed().await;
+    let [port] = free_ports();
+    place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
+    let before = complete(&place, 3).await;
+    place.back_up().await;
+    let present = primary(&all_replaced(&place, &before).await);
+    let address = present.peer_url.clone().unwrap().replace("redis://", "");
+    let writer = Writer::start(vec![address.clone()]);
+    writer.goes_on().await;
+
+    place.put_back().await;
+    let why = || done(&place, &["why", "ensemble/cache"]);
+    let told = format!("member {} on node {} is not recorded: redis-cli", present.number, present.node);
+    wait_for("it may be named", async || why().contains(&told)).await;
+    let resume = ["ensemble", "resume", "cache", "--accept-data-loss", "--yes"];
+    let refused = place.run(&resume);
+    assert!(
+        text(&refused.stderr).contains("name the one whose data are to be kept"),
+        "{}",
+        text(&refused.stderr)
+    );
+    let to = present.number.to_string();
+    done(&place, &["ensemble", "failover", "cache", "--to", &to, "--accept-data-loss", "--yes"]);
+    done(&place, &resume);
+    wait_for("it is recorded as the primary", async || {
+        let members = place.client().ensemble("default", "cache").await.unwrap().status.unwrap().members;
+        let own = members.iter().find(|member| member.number == present.number);
+        own.is_some_and(|own| own.role == Some(MemberRole::Primary) && own.node == present.node)
+    })
+    .await;
+    for _ in 0..5 {
+        writer.goes_on().await;
+    }
+    writer.all_is_at(&address, "with the member that was named").await;
 }

@@ -61,10 +61,12 @@ pub fn choice_of_primary(fleet: &Fleet, members: &EnsembleMembers) -> Vec<String
     }
 }
 
-/// Whether a member that is not recorded may be named the primary while an ensemble is held: its node says that it runs.
+/// Whether a member that is not recorded may be named the primary while an ensemble is held: its node says that it has it.
 #[must_use]
 pub fn may_be_recorded(fleet: &Fleet, members: &EnsembleMembers, number: MemberNumber) -> bool {
-    members.is_held(fleet.epoch) && unrecorded(fleet, members).any(|(_, of)| of.number == number && of.runs)
+    let EnsembleService::Redis(redis) = &members.service else { return false };
+    let there = primaries::there(fleet, members, redis);
+    members.is_held(fleet.epoch) && there.iter().any(|of| of.number == number)
 }
 
 /// Why it cannot go on with what is recorded: none of the recorded members works, and others run. `None` if it can.

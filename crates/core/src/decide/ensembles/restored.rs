@@ -39,7 +39,15 @@ pub const MAX_CONTRADICTIONS: usize = 32;
 pub fn evidence(fleet: &Fleet, members: &EnsembleMembers) -> Evidence {
     // After a restore that was told, orders that were later before it say nothing of members.
     let is_told = members.epoch < fleet.epoch;
-    let counts = |what: &&String| !(is_told && what.contains(LATER_ORDER));
+    let is_of_node = |what: &str, node: &NodeName| {
+        what.strip_prefix("node ").is_some_and(|what| what.starts_with(&format!("{node} ")))
+    };
+    // Nor does the word of a node that was decommissioned since, such as one whose key was stolen.
+    let is_active = |what: &str| {
+        let mut nodes = members.members.values().map(|member| &member.node);
+        nodes.any(|node| is_of_node(what, node) && fleet.active_node(node).is_some())
+    };
+    let counts = |what: &&String| !what.contains(LATER_ORDER) || !is_told && is_active(what);
     let contradicted: Vec<&String> = members.contradicted.iter().filter(counts).collect();
     let seen = |now: &[String]| {
         let seen = contradicted.iter().filter(|what| !now.contains(what));

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 
 use super::restored::LATER_ORDER;
 use crate::records::ensemble_members::EnsembleMembers;
+use crate::records::event::EventDraft;
 use crate::records::key::{Key, Record};
 use crate::records::node::PresenceState;
 use crate::verdict::{Changeset, GuardedChangeset, Write};
@@ -25,21 +26,30 @@ pub fn noted(
 ) -> Option<GuardedChangeset> {
     let written = fleet.orders.get(node).map(|kept| kept.value.generation);
     let is_later = written.is_some_and(|written| generation > written);
-    let contradicted: Vec<Write> = if is_later { contradictions(fleet, node).collect() } else { Vec::new() };
+    let contradicted: Vec<(Write, EventDraft)> =
+        if is_later { contradictions(fleet, node).collect() } else { Vec::new() };
     if contradicted.is_empty() {
         return reported.map(GuardedChangeset::from);
     }
     let mut changeset = reported.unwrap_or_default();
-    changeset.writes.extend(contradicted);
+    for (write, event) in contradicted {
+        changeset.writes.push(write);
+        changeset.events.push(event);
+    }
     Some(changeset.guarded_by([Key::Order(node.clone())]))
 }
 
 /// The ensembles of which a node has a member, with that they are older than it.
-fn contradictions<'a>(fleet: &'a Fleet, node: &'a NodeName) -> impl Iterator<Item = Write> + 'a {
+fn contradictions<'a>(
+    fleet: &'a Fleet,
+    node: &'a NodeName,
+) -> impl Iterator<Item = (Write, EventDraft)> + 'a {
     let content = fleet.contents.get(node).into_iter();
     let names: BTreeSet<&EnsembleName> =
         content.flat_map(|content| content.members.keys().chain(content.osds.keys())).collect();
-    let what = format!("node {node} {LATER_ORDER}, as where a server was started on older data");
+    let what = format!(
+        "node {node} {LATER_ORDER}, as where a server was started on older data, or where somebody else has its key: then decommission it"
+    );
     names.into_iter().filter_map(move |name| {
         let members = &*fleet.ensemble_members.get(name)?.value;
         // After a restore that was told it is held already, and its nodes have followed later orders, of whatever, without that saying anything of members.
@@ -48,7 +58,10 @@ fn contradictions<'a>(fleet: &'a Fleet, node: &'a NodeName) -> impl Iterator<Ite
         }
         let mut members = members.clone();
         members.contradicted.insert(what.clone());
-        Some(Write::put(Record::EnsembleMembers(members)))
+        let subject = format!("ensemble/{name}");
+        let held =
+            EventDraft { kind: "ensemble.held", subject, before: None, after: None, cause: what.clone() };
+        Some((Write::put(Record::EnsembleMembers(members)), held))
     })
 }
 

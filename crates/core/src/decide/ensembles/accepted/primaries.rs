@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use super::present::{FoundMember, unrecorded};
-use crate::decide::ensembles::restored::{is_its_history, said, url_of};
+use crate::decide::ensembles::restored::{fresh, is_its_history, said, url_of};
 use crate::records::ensemble::RedisSettings;
 use crate::records::ensemble_members::EnsembleMembers;
 use crate::records::member::Replication;
@@ -32,17 +32,32 @@ fn replications<'a>(
     })
 }
 
-/// The members that run and are not recorded, and of which one that is recorded and works says that they are its replicas, or that it follows one.
-pub(super) fn found(fleet: &Fleet, members: &EnsembleMembers, redis: &RedisSettings) -> Vec<FoundMember> {
+/// The members that are not recorded, and that nodes have: those that run, and the later ones of nodes whose recorded member is none any more.
+pub(super) fn there(fleet: &Fleet, members: &EnsembleMembers, redis: &RedisSettings) -> Vec<FoundMember> {
     let scheme = if redis.tls { "rediss" } else { "redis" };
     let own = unrecorded(fleet, members).filter(|(_, of)| of.runs);
-    let found = own.map(|(node, of)| FoundMember {
+    let own = own.map(|(node, of)| FoundMember {
         number: of.number,
         node: node.clone(),
         store_id: None,
         peer_url: format!("{scheme}://{}", SocketAddr::new(of.address, redis.port)),
     });
-    let found: Vec<FoundMember> = found.collect();
+    let later = members.members.values().filter_map(|member| {
+        let known = &fresh(fleet, member)?.members.get(&members.ensemble)?.report;
+        let number = known.later.filter(|_| known.identity == members.identity)?;
+        let (node, peer_url) = (member.node.clone(), member.peer_url.clone());
+        Some(FoundMember { number, node, store_id: None, peer_url })
+    });
+    own.chain(later).collect()
+}
+
+/// The members that run and are not recorded, and of which one that is recorded and works says that they are its replicas, or that it follows one.
+pub(super) fn found(fleet: &Fleet, members: &EnsembleMembers, redis: &RedisSettings) -> Vec<FoundMember> {
+    let found = there(fleet, members, redis);
+    // Who names one has all others take its data, whatever they have.
+    if named(fleet, members).is_some() {
+        return found;
+    }
     let Some(present) = present(fleet, members, &found) else { return Vec::new() };
     let mut all = replications(fleet, members);
     let of_primary = all.find(|(number, said)| *number == present.number && said.is_primary);
@@ -95,12 +110,11 @@ pub(super) fn keys(fleet: &Fleet, members: &EnsembleMembers, redis: &RedisSettin
         let keys = said.counted().unwrap_or_else(unknown);
         format!("member {number} has {keys}{}", followed.unwrap_or_default())
     });
-    let unrecorded = unrecorded(fleet, members).filter(|(_, of)| of.runs);
-    let unrecorded = unrecorded.map(|(node, of)| {
-        let (number, host, port) = (of.number, of.address, redis.port);
-        format!("member {number} on node {node} is not recorded and runs: ask it for the number of its keys at {host} port {port}")
-    });
-    each.chain(unrecorded).collect()
+    let there =
+        there(fleet, members, redis).into_iter().map(|FoundMember { number, node, peer_url, .. }| {
+            format!("member {number} on node {node} is not recorded: redis-cli -u {peer_url} dbsize")
+        });
+    each.chain(there).collect()
 }
 
 /// The primary that a member which works follows.

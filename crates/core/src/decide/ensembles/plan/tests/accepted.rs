@@ -1,8 +1,10 @@
 //! What is recorded of an ensemble once a person accepts what there is, or it is known to be what is recorded.
 
+use std::collections::BTreeSet;
+
 use super::restored::{EPOCH, Restored, members_of, redis};
 use super::*;
-use crate::decide::ensembles::accepted::{accept, choice_of_primary, found, nobody_there};
+use crate::decide::ensembles::accepted::{accept, choice_of_primary, found, may_be_recorded, nobody_there};
 use crate::decide::ensembles::restored::{Evidence, evidence, line};
 use crate::records::ensemble_members::RemovalReason;
 use crate::records::member::{MemberStart, MemberTask};
@@ -225,10 +227,43 @@ fn what_was_noted_of_orders_before_a_restore_is_no_contradiction_after_it() {
     restored
         .members
         .contradicted
-        .insert("node n-1 follows an order that is later than any that is recorded".into());
+        .insert("node node-1 follows an order that is later than any that is recorded".into());
     assert!(matches!(restored.evidence(), Evidence::Unknown(_)));
     restored.members.contradicted.insert("member 2 is a primary".into());
     assert!(matches!(restored.evidence(), Evidence::Other(_)));
+    // Without a restore that was told, it is the word of a node, for as long as that is one of the fleet.
+    restored.members.epoch = EPOCH;
+    for (node, counts) in [("db-1", true), ("db-10", false)] {
+        let what = format!("node {node} follows an order that is later than any that is recorded, as where");
+        restored.members.contradicted = BTreeSet::from([what]);
+        assert_eq!(matches!(restored.evidence(), Evidence::Other(_)), counts, "{node}");
+    }
+}
+
+/// The nodes of the recorded members have had later ones, which are recorded with the one that is named.
+#[test]
+fn later_members_of_recorded_nodes_follow_the_one_that_is_named() {
+    let mut restored = Restored::new(redis());
+    restored.has_unrecorded(4, 7);
+    let number = MemberNumber::new(2);
+    let refused = MemberReport {
+        later: Some(MemberNumber::new(8)),
+        ..report(&restored.members, number, MemberState::Refused)
+    };
+    restored.site.tell(&restored.members, 2, refused);
+    let may_be =
+        |number: u64| may_be_recorded(restored.fleet(), &restored.members, MemberNumber::new(number));
+    assert_eq!([7, 8, 9].map(may_be), [true, true, false]);
+    assert!(found(restored.fleet(), &restored.members).is_empty(), "nobody is named");
+    restored.members.lead.primary = Some(MemberNumber::new(7));
+    restored.members.lead.promotion =
+        Some(Promotion { history: None, is_failover: false, named_in: Some(EPOCH) });
+    let mut members = restored.members.clone();
+    accept(restored.fleet(), &mut members, NOW);
+    assert_eq!(members.members.keys().map(|number| number.get()).collect::<Vec<_>>(), [1, 3, 7, 8]);
+    let later = members.members.get(&MemberNumber::new(8)).unwrap();
+    assert_eq!((&later.node, later.peer_url.as_str()), (&name(2), "redis://db-2"));
+    assert_eq!(members.lead.follows.get(&MemberNumber::new(8)), Some(&MemberNumber::new(7)));
 }
 
 /// A person has named the primary since the restore, knowing what others have: it is it, also if others follow another one, and if it is not recorded.
