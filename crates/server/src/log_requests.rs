@@ -6,11 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bellwether_api::v1::job_log::{LogChunk, LogRequest};
-use bellwether_core::words::name::{Namespace, NodeName};
+use bellwether_core::words::name::{Actor, Namespace, NodeName};
 use tokio::sync::oneshot;
 
 /// Most readers that wait for one node: half of what its agent answers at the same time.
 pub const MOST_OF_NODE: usize = 8;
+
+/// Most of them of one caller.
+pub const MOST_OF_CALLER: usize = 4;
 
 /// Most readers that wait for any node. Each has at most one part of a log in memory.
 pub const MOST: usize = 256;
@@ -32,6 +35,7 @@ struct Waiting {
 
 #[derive(Debug)]
 struct Parked {
+    caller: Actor,
     request: LogRequest,
     /// Until the node has the request.
     taken: Option<oneshot::Sender<()>>,
@@ -50,12 +54,18 @@ pub struct LogReader {
 }
 
 impl LogRequests {
-    /// Has a reader wait for a part of a log; numbers the request. `None` if too many wait.
+    /// Has a reader wait for a part of a log; numbers the request. `None` if too many wait, or too many of this caller.
     #[must_use]
-    pub fn park(&self, node: (Namespace, NodeName), mut request: LogRequest) -> Option<LogReader> {
+    pub fn park(
+        &self,
+        caller: Actor,
+        node: (Namespace, NodeName),
+        mut request: LogRequest,
+    ) -> Option<LogReader> {
         let mut waiting = self.waiting();
-        let of_node = waiting.nodes.get(&node).map_or(0, Vec::len);
-        if waiting.count >= MOST || of_node >= MOST_OF_NODE {
+        let of_node = || waiting.nodes.get(&node).into_iter().flatten();
+        let of_caller = of_node().filter(|parked| parked.caller == caller).count();
+        if waiting.count >= MOST || of_node().count() >= MOST_OF_NODE || of_caller >= MOST_OF_CALLER {
             return None;
         }
         waiting.last = waiting.last.wrapping_add(1);
@@ -64,7 +74,7 @@ impl LogRequests {
         let (number, wait) = (request.number, Duration::from_millis(request.wait_ms));
         let (taken_by, taken) = oneshot::channel();
         let (answered_by, answer) = oneshot::channel();
-        let parked = Parked { request, taken: Some(taken_by), answer: Some(answered_by) };
+        let parked = Parked { caller, request, taken: Some(taken_by), answer: Some(answered_by) };
         waiting.nodes.entry(node.clone()).or_default().push(parked);
         Some(LogReader { requests: self.clone(), node, number, wait, taken, answer })
     }
@@ -157,6 +167,10 @@ mod tests {
         ("default".parse().unwrap(), name.parse().unwrap())
     }
 
+    fn caller(number: usize) -> Actor {
+        Actor::parse(&format!("ci-{number}")).unwrap()
+    }
+
     fn request() -> LogRequest {
         LogRequest {
             number: 0,
@@ -174,7 +188,7 @@ mod tests {
     async fn a_request_is_taken_once_and_its_answer_reaches_its_reader() {
         let requests = LogRequests::default();
         let (web, (namespace, name)) = (node("web-1"), node("web-1"));
-        let reader = requests.park(web.clone(), request()).unwrap();
+        let reader = requests.park(caller(0), web.clone(), request()).unwrap();
         assert!(requests.waits(&namespace, &name) && !requests.waits(&namespace, &node("db-1").1));
         let taken = requests.take(&namespace, &name);
         assert!(taken.len() == 1 && !requests.waits(&namespace, &name));
@@ -193,9 +207,9 @@ mod tests {
     async fn a_reader_waits_no_longer_than_for_a_node_that_is_there() {
         let requests = LogRequests::default();
         let begun = tokio::time::Instant::now();
-        assert!(requests.park(node("web-1"), request()).unwrap().answer().await.is_none());
+        assert!(requests.park(caller(0), node("web-1"), request()).unwrap().answer().await.is_none());
         assert_eq!(begun.elapsed(), ANSWER_WITHIN, "nobody took it");
-        let reader = requests.park(node("web-1"), request()).unwrap();
+        let reader = requests.park(caller(0), node("web-1"), request()).unwrap();
         assert_eq!(requests.take(&node("web-1").0, &node("web-1").1).len(), 1);
         assert!(reader.answer().await.is_none());
         assert_eq!(begun.elapsed(), ANSWER_WITHIN * 2 + Duration::from_secs(5), "it was not answered");
@@ -205,16 +219,18 @@ mod tests {
     #[tokio::test]
     async fn readers_are_limited_and_one_that_goes_away_makes_room() {
         let requests = LogRequests::default();
-        let mut readers: Vec<_> =
-            (0..MOST_OF_NODE).filter_map(|_| requests.park(node("web-1"), request())).collect();
-        assert!(readers.len() == MOST_OF_NODE && requests.park(node("web-1"), request()).is_none());
+        let park = |of: usize, name: &str| requests.park(caller(of), node(name), request());
+        let mut readers: Vec<_> = (0..MOST_OF_NODE).filter_map(|_| park(0, "web-1")).collect();
+        assert_eq!(readers.len(), MOST_OF_CALLER, "one caller leaves room for others");
+        readers.extend((0..MOST_OF_NODE).filter_map(|_| park(1, "web-1")));
+        assert!(readers.len() == MOST_OF_NODE && park(2, "web-1").is_none());
         let waits = readers.pop().unwrap();
         let mut waits = Box::pin(waits.answer());
         assert!(waits.as_mut().now_or_never().is_none());
         drop(waits);
-        readers.push(requests.park(node("web-1"), request()).unwrap());
+        readers.push(park(1, "web-1").unwrap());
         for number in 0.. {
-            let Some(reader) = requests.park(node(&format!("db-{number}")), request()) else { break };
+            let Some(reader) = park(0, &format!("db-{number}")) else { break };
             readers.push(reader);
         }
         assert_eq!((readers.len(), requests.count()), (MOST, MOST));

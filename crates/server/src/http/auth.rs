@@ -323,6 +323,11 @@ fn refuse(app: &AppState, request: &Request, denied: Denied) -> Response {
     Failure::from(denied).hint(hint).into_response()
 }
 
+/// Whether who sent a request is still known by it, with the same rights.
+pub(super) fn is_still(app: &AppState, request: &Request, identity: &Identity) -> bool {
+    identify(app, request).is_some_and(|(now, _)| now == *identity)
+}
+
 /// The caller's identity, and the namespace of a node. A token takes precedence over a certificate: it was sent on purpose.
 fn identify(app: &AppState, request: &Request) -> Option<(Identity, Option<String>)> {
     let world = app.world();

@@ -4,13 +4,16 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{Request, State};
 use axum::response::sse::{self, KeepAlive, Sse};
 use bellwether_api::list::JsonRow;
 use bellwether_api::list::tables::EVENTS;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::event::Event;
+use bellwether_core::access::Identity;
 use bellwether_core::words::counter::Sequence;
 use bellwether_core::words::filter::Filter;
 use bellwether_core::words::name::Namespace;
@@ -19,8 +22,10 @@ use futures_util::Stream;
 use http::HeaderMap;
 use tokio::time::Instant;
 
+use super::auth::{Authenticated, is_still};
 use super::input::{NamespacePath, QueryParams};
 use super::list::{ListAnswer, ListQuery};
+use super::listen::Peer;
 use super::problem::Failure;
 use super::readable::Readable;
 use super::state::AppState;
@@ -162,7 +167,7 @@ pub(crate) async fn stream(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
     query: QueryParams,
-    headers: HeaderMap,
+    (headers, peer, caller): (HeaderMap, Option<Extension<Peer>>, Authenticated),
 ) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, Failure> {
     query.only(&["after", "filter"])?;
     let filter: Option<String> = query.get("filter")?;
@@ -173,9 +178,10 @@ pub(crate) async fn stream(
         Some(number) => Sequence::new(number),
         None => query.after()?.unwrap_or_else(|| last(&app, &namespace)),
     };
-    // The stream ends after a while and the client resumes it, so that a deleted token stops working.
+    // It ends after a while, and the client resumes it: nobody else knows whether that is still there.
     let end = app.clock.now().plus(STREAM_LIFE);
-    let choice = Arc::new(StreamChoice { readable: query.readable, filter });
+    let caller = StreamCaller { headers, peer: peer.map(|peer| peer.0), identity: caller.0 };
+    let choice = Arc::new(StreamChoice { readable: query.readable, filter, caller });
     let place = (app, namespace, after);
     let pages = futures_util::stream::unfold(place, move |place| next_page(place, choice.clone(), end));
     let events = futures_util::StreamExt::flat_map(pages, |page| {
@@ -202,6 +208,25 @@ type StreamPosition = (AppState, Namespace, Sequence);
 struct StreamChoice {
     readable: Readable,
     filter: Option<Filter>,
+    caller: StreamCaller,
+}
+
+/// By what the caller of a stream is known: whether they still are is asked before events are sent.
+struct StreamCaller {
+    headers: HeaderMap,
+    peer: Option<Peer>,
+    identity: Identity,
+}
+
+impl StreamCaller {
+    fn is_still(&self, app: &AppState) -> bool {
+        let mut request = Request::new(Body::empty());
+        self.headers.clone_into(request.headers_mut());
+        if let Some(peer) = &self.peer {
+            request.extensions_mut().insert(peer.clone());
+        }
+        is_still(app, &request, &self.identity)
+    }
 }
 
 /// Events of a stream.
@@ -230,7 +255,8 @@ impl StreamChoice {
     }
 }
 
-/// The next events after a sequence number. Ends when the server stops or the store fails; the client then resumes.
+/// The next events after a sequence number. Ends when the server stops or the store fails, and the client then resumes; and when the caller has no
+/// longer the rights with which it began.
 async fn next_page(
     (app, namespace, after): StreamPosition,
     choice: Arc<StreamChoice>,
@@ -241,13 +267,17 @@ async fn next_page(
         if app.stop.is_cancelled() || left == Span::ZERO {
             return None;
         }
-        let (reader, of, choice) = (app.clone(), namespace.clone(), choice.clone());
+        let (reader, of, asked) = (app.clone(), namespace.clone(), choice.clone());
+        let choice = choice.clone();
         let page = async move {
             let events = read(&reader, &of, after, STREAM_PAGE).await.ok()?;
             let last = events.last().map(|event| Sequence::new(event.seq));
             Some((last, choice.page(&reader, events)))
         };
         let (last, page) = app.traffic.reads.run(page).await.ok()??;
+        if !asked.caller.is_still(&app) {
+            return None;
+        }
         if let Some(last) = last {
             return Some((page, (app, namespace, last)));
         }

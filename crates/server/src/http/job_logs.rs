@@ -14,7 +14,7 @@ use super::input::{JsonAnswer, JsonBody, NamespacePath, Node, Number, QueryParam
 use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
-use crate::log_requests::{ANSWER_WITHIN, MOST, MOST_OF_NODE};
+use crate::log_requests::{ANSWER_WITHIN, MOST, MOST_OF_CALLER, MOST_OF_NODE};
 use crate::ops::job_log::{self, LogPlace};
 
 /// When a reader of a node that does not answer may retry.
@@ -56,7 +56,7 @@ pub(crate) async fn read(
         tail_bytes: None,
     };
     let node = (of.namespace.clone(), of.node.clone());
-    let reader = app.traffic.log_requests.park(node, request).ok_or_else(|| of.busy())?;
+    let reader = app.traffic.log_requests.park(caller.actor(), node, request).ok_or_else(|| of.busy())?;
     app.traffic.sessions.wake(&of.namespace, &of.node);
     // Both arms only wait; a reader that goes away drops its request.
     let answer = tokio::select! {
@@ -119,7 +119,7 @@ impl JobOnNode {
 
     fn busy(&self) -> Failure {
         let detail = format!(
-            "cannot read the log of job {self}: {MOST_OF_NODE} readers of this node, or {MOST} in all, wait already"
+            "cannot read the log of job {self}: {MOST_OF_CALLER} readers of this caller, {MOST_OF_NODE} of this node, or {MOST} in all, wait already"
         );
         Failure::new(Code::Busy, detail).hint("end another reader, or retry").retry_after_ms(RETRY_MS)
     }

@@ -6,12 +6,13 @@ use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::job_log::{EnsembleLog, LogRequest, MAX_FOLLOW_MS};
 use bellwether_api::v1::process_log::ProcessLog;
-use bellwether_core::words::name::{EntityName, Namespace, NodeName};
+use bellwether_core::words::name::{Actor, EntityName, Namespace, NodeName};
 
+use super::auth::Authenticated;
 use super::input::{Entity, JsonAnswer, NamedEnsemble, NamespacePath, Node, QueryParams};
 use super::problem::Failure;
 use super::state::AppState;
-use crate::log_requests::{ANSWER_WITHIN, MOST, MOST_OF_NODE};
+use crate::log_requests::{ANSWER_WITHIN, MOST, MOST_OF_CALLER, MOST_OF_NODE};
 use crate::ops::job_log::{self, LogPlace};
 
 /// When a reader of a node that does not answer may retry.
@@ -66,18 +67,20 @@ impl std::fmt::Display for Writer {
 /// A part of the output of the process of an entity, from the byte `offset` on, or its end; waits for new output at most `wait`.
 pub(crate) async fn read(
     State(app): State<AppState>,
+    caller: Authenticated,
     (NamespacePath(namespace), Node(node), Entity(entity)): (NamespacePath, Node, Entity),
     query: QueryParams,
 ) -> Result<JsonAnswer<ProcessLog>, Failure> {
     query.only(&["offset", "wait"])?;
     let at = (query.get("offset")?, query.wait()?);
     drop(query);
-    answer(&app, (namespace, node), &Writer::Entity(entity), at).await
+    answer((&app, caller.actor()), (namespace, node), &Writer::Entity(entity), at).await
 }
 
 /// The same of what a node has of an ensemble: its member, or the OSD or the manager that is named.
 pub(crate) async fn read_member(
     State(app): State<AppState>,
+    caller: Authenticated,
     (NamespacePath(namespace), Node(node)): (NamespacePath, Node),
     NamedEnsemble(ensemble): NamedEnsemble,
     query: QueryParams,
@@ -90,11 +93,11 @@ pub(crate) async fn read_member(
         return Err(Failure::new(Code::Invalid, "osd excludes manager"));
     }
     let writer = Writer::Ensemble(EnsembleLog { ensemble: ensemble.to_string(), osd, manager });
-    answer(&app, (namespace, node), &writer, at).await
+    answer((&app, caller.actor()), (namespace, node), &writer, at).await
 }
 
 async fn answer(
-    app: &AppState,
+    (app, caller): (&AppState, Actor),
     (namespace, node): (Namespace, NodeName),
     writer: &Writer,
     (offset, wait): (Option<u64>, Duration),
@@ -121,7 +124,7 @@ async fn answer(
         tail_bytes: offset.is_none().then_some(TAIL_BYTES),
         ..writer.request()
     };
-    let reader = app.traffic.log_requests.park((namespace.clone(), node.clone()), request);
+    let reader = app.traffic.log_requests.park(caller, (namespace.clone(), node.clone()), request);
     let reader = reader.ok_or_else(|| busy(&node, writer))?;
     app.traffic.sessions.wake(&namespace, &node);
     // Both arms only wait; a reader that goes away drops its request.
@@ -153,7 +156,7 @@ fn later(node: &NodeName, writer: &Writer, reason: &str) -> Failure {
 
 fn busy(node: &NodeName, writer: &Writer) -> Failure {
     let detail = format!(
-        "cannot read the output of {writer} on {node}: {MOST_OF_NODE} readers of this node, or {MOST} in all, wait already"
+        "cannot read the output of {writer} on {node}: {MOST_OF_CALLER} readers of this caller, {MOST_OF_NODE} of this node, or {MOST} in all, wait already"
     );
     Failure::new(Code::Busy, detail).hint("end another reader, or retry").retry_after_ms(RETRY_MS)
 }

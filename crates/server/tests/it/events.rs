@@ -7,7 +7,7 @@ use bellwether_api::v1::event::Event;
 use bellwether_api::v1::run::NewRun;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::TcpStream;
 
 use crate::harness::{Installation, SOON, problem};
@@ -20,16 +20,24 @@ async fn stream(installation: &Installation, resume: &str, count: usize) -> Vec<
     filtered(installation, "", resume, count).await
 }
 
-/// As [`stream`], with a query.
-async fn filtered(installation: &Installation, query: &str, resume: &str, count: usize) -> Vec<u64> {
+/// The lines of a stream, by way of the plain listener.
+async fn lines(
+    installation: &Installation,
+    token: &str,
+    (query, resume): (&str, &str),
+) -> Lines<BufReader<TcpStream>> {
     let address = installation.server().plain_address.unwrap();
-    let token = installation.admin_token.expose();
     let request = format!(
         "GET /v1/namespaces/default/events/stream{query} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {token}\r\n{resume}\r\n"
     );
     let mut connection = TcpStream::connect(address).await.unwrap();
     connection.write_all(request.as_bytes()).await.unwrap();
-    let mut lines = BufReader::new(connection).lines();
+    BufReader::new(connection).lines()
+}
+
+/// As [`stream`], with a query.
+async fn filtered(installation: &Installation, query: &str, resume: &str, count: usize) -> Vec<u64> {
+    let mut lines = lines(installation, installation.admin_token.expose(), (query, resume)).await;
     let reading = async {
         let mut ids = Vec::new();
         while ids.len() < count {
@@ -53,6 +61,30 @@ async fn a_stream_resumes_where_it_was_cut_without_a_gap() {
     assert_eq!(first, [1, 2, 3]);
     let next = stream(&installation, "Last-Event-ID: 3\r\n", 3).await;
     assert_eq!(next, [4, 5, 6]);
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_the_token_of_who_reads_it_and_sends_nothing_of_after_that() {
+    let mut installation = Installation::new().await;
+    installation.config.plain_listen = Some("127.0.0.1:0".parse().unwrap());
+    installation.restart().await;
+    let (reader, token) = installation.token_and_secret("viewer").await;
+    let mut read = lines(&installation, &token, ("", "Last-Event-ID: 0\r\n")).await;
+    installation.node("web-1").await;
+    let name = reader.who_am_i().await.unwrap().actor;
+    let until = async |read: &mut Lines<BufReader<TcpStream>>, what: &str| {
+        while let Some(line) = read.next_line().await.unwrap() {
+            if line.contains(what) {
+                return true;
+            }
+        }
+        false
+    };
+    assert!(tokio::time::timeout(SOON, until(&mut read, "web-1")).await.unwrap());
+    installation.admin().delete_token(&name).await.unwrap();
+    installation.node("web-2").await;
+    let told = tokio::time::timeout(SOON, until(&mut read, "web-2")).await.unwrap();
+    assert!(!told, "it goes on with a token that was deleted");
 }
 
 #[tokio::test]
