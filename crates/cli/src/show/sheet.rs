@@ -22,7 +22,9 @@ fn add(value: &Value, depth: usize, lines: &mut Vec<String>) {
         let name = plain(key);
         if let Some(text) = leaf(key, value) {
             if !text.is_empty() {
-                lines.push(format!("{indent}{name:<wide$}  {text}"));
+                // Below its first line, so that no line of an output is taken for a field.
+                let below = format!("\n{indent}{:wide$}  ", "");
+                lines.push(format!("{indent}{name:<wide$}  {}", text.trim_end().replace('\n', &below)));
             }
             continue;
         }
@@ -76,6 +78,12 @@ fn leaf(key: &str, value: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_of_an_output_are_below_its_first_one_and_are_no_fields() {
+        let text = lines(&serde_json::json!({ "tail": "one\nverdict  good\n", "verdict": "bad" })).join("\n");
+        assert_eq!(text, "tail     one\n         verdict  good\nverdict  bad");
+    }
 
     #[test]
     fn fields_read_as_a_sheet() {

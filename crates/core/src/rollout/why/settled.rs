@@ -194,6 +194,7 @@ pub(super) fn failures(entity: &EntityName, last: Option<&Rollout>, now: Timesta
         let (version, since) = (&rollout.version, now.since(failure.at).brief());
         format!("{}: failed on {version} {since} ago: {}", failure.target, failure.evidence.line())
     });
-    let more = format!("every failure with its output: bellwether rollout get {entity} -o json");
+    let more =
+        format!("every failure with its output: bellwether rollout get {entity} --number {}", rollout.number);
     named.chain(core::iter::once(more)).collect()
 }
