@@ -188,7 +188,7 @@ fn activity(memory: &EntityMemory, busy: &AgentActivity) -> TargetActivity {
     match (busy, &memory.failure_reason) {
         (AgentActivity::Held(reason), _) => TargetActivity::Waiting { reason: reason.as_str().into() },
         (AgentActivity::Idle | AgentActivity::Step(_), Some(FailureReason::NotYet { evidence, .. })) => {
-            TargetActivity::Waiting { reason: evidence.summary.as_str().into() }
+            TargetActivity::Waiting { reason: evidence.line().into() }
         }
         (AgentActivity::Idle, Some(FailureReason::Failed { evidence, .. })) => {
             TargetActivity::Failed { attempts: memory.failed_attempts, evidence: Arc::new(evidence.clone()) }

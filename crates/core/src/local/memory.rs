@@ -200,7 +200,9 @@ impl EntityMemory {
             }
             StepOutcome::NotYet(evidence) => {
                 self.retry_at = Some(now.plus(delay::FIRST));
-                self.failure_reason = Some(FailureReason::NotYet { aim: reached, evidence });
+                if !self.said_so(reached, &evidence) {
+                    self.failure_reason = Some(FailureReason::NotYet { aim: reached, evidence });
+                }
             }
             StepOutcome::Failed(evidence) => {
                 self.fails(reached, evidence, now, seed);
@@ -210,6 +212,14 @@ impl EntityMemory {
                 }
             }
         }
+    }
+
+    /// Whether its last attempt ended with that too, but for numbers, such as the time: nobody is told of each.
+    fn said_so(&self, reached: ApplyProgress, now: &Evidence) -> bool {
+        let Some(FailureReason::NotYet { aim, evidence }) = &self.failure_reason else { return false };
+        let (before, now) = (evidence.line(), now.line());
+        let is_word = |text: &char| !text.is_ascii_digit();
+        *aim == reached && before.chars().filter(is_word).eq(now.chars().filter(is_word))
     }
 
     /// Called after a failed step of an entity whose parts only make sense together: the next attempt begins with the

@@ -101,6 +101,27 @@ fn a_wait_stays_a_wait_while_it_is_tried_again() {
     }
 }
 
+/// What a command said that is not done yet is told, and told again only when it says something else than the time.
+#[test]
+fn what_a_command_said_that_waits_is_told_once() {
+    let mut memory = assigned("v1");
+    memory.begins(&version("v1"));
+    let mut told = Vec::new();
+    for tail in ["12:00:01 no licence", "12:00:02 no licence", "12:00:03 no database"] {
+        let evidence =
+            Evidence { tail: alloc::format!("connecting\n{tail}\n"), ..evidence("exit code 75, not yet") };
+        memory.ended(ApplyProgress::Dynamic, StepOutcome::NotYet(evidence), Timestamp::EPOCH, 1);
+        let account = account(&memory, &AgentActivity::Idle);
+        let TargetActivity::Waiting { reason } = account.activity else { panic!("it waits") };
+        told.push(reason.to_string());
+    }
+    let line = |said: &str| alloc::format!("exit code 75, not yet; last output: {said}");
+    assert_eq!(
+        told,
+        [line("12:00:01 no licence"), line("12:00:01 no licence"), line("12:00:03 no database")]
+    );
+}
+
 #[test]
 fn a_paused_node_reports_that_it_is_unhealthy() {
     let mut memory = assigned("v1");
