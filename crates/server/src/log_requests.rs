@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 /// Most readers that wait for one node: half of what its agent answers at the same time.
 pub const MOST_OF_NODE: usize = 8;
 
-/// Most of them of one caller.
+/// Most of them of one caller, where others wait for a place.
 pub const MOST_OF_CALLER: usize = 4;
 
 /// Most readers that wait for any node. Each has at most one part of a log in memory.
@@ -42,6 +42,27 @@ struct Parked {
     answer: Option<oneshot::Sender<LogChunk>>,
 }
 
+impl Waiting {
+    /// Has the latest reader of the caller with most of them give up its place at a node, if this one has few; whether one did.
+    fn makes_room(&mut self, node: &(Namespace, NodeName), caller: &Actor) -> bool {
+        let Some(of_node) = self.nodes.get_mut(node) else { return false };
+        let count = |of: &Actor| of_node.iter().filter(|parked| parked.caller == *of).count();
+        let latest = of_node.iter().rposition(|parked| count(&parked.caller) > MOST_OF_CALLER);
+        let Some(latest) = latest.filter(|_| count(caller) < MOST_OF_CALLER) else { return false };
+        of_node.remove(latest);
+        true
+    }
+}
+
+/// Why a reader has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unanswered {
+    /// The node did not answer in time.
+    Late,
+    /// It made room for another caller.
+    MadeRoom,
+}
+
 /// A reader that waits; dropping it ends its request.
 #[derive(Debug)]
 pub struct LogReader {
@@ -54,7 +75,8 @@ pub struct LogReader {
 }
 
 impl LogRequests {
-    /// Has a reader wait for a part of a log; numbers the request. `None` if too many wait, or too many of this caller.
+    /// Has a reader wait for a part of a log; numbers the request. Where all places of the node are taken, the latest of who has most makes room for a
+    /// caller with few. `None` if too many wait.
     #[must_use]
     pub fn park(
         &self,
@@ -63,9 +85,8 @@ impl LogRequests {
         mut request: LogRequest,
     ) -> Option<LogReader> {
         let mut waiting = self.waiting();
-        let of_node = || waiting.nodes.get(&node).into_iter().flatten();
-        let of_caller = of_node().filter(|parked| parked.caller == caller).count();
-        if waiting.count >= MOST || of_node().count() >= MOST_OF_NODE || of_caller >= MOST_OF_CALLER {
+        let of_node = waiting.nodes.get(&node).map_or(0, Vec::len);
+        if waiting.count >= MOST || of_node >= MOST_OF_NODE && !waiting.makes_room(&node, &caller) {
             return None;
         }
         waiting.last = waiting.last.wrapping_add(1);
@@ -143,11 +164,16 @@ impl LogRequests {
 }
 
 impl LogReader {
-    /// The node's answer; `None` if it does not take the request within [`ANSWER_WITHIN`], or does not answer within that time after
-    /// the wait.
-    pub async fn answer(mut self) -> Option<LogChunk> {
-        tokio::time::timeout(ANSWER_WITHIN, &mut self.taken).await.ok()?.ok()?;
-        tokio::time::timeout(self.wait + ANSWER_WITHIN, &mut self.answer).await.ok()?.ok()
+    /// The node's answer.
+    ///
+    /// # Errors
+    /// [`Unanswered::Late`] if it does not take the request within [`ANSWER_WITHIN`], or does not answer within that time after the wait;
+    /// [`Unanswered::MadeRoom`].
+    pub async fn answer(mut self) -> Result<LogChunk, Unanswered> {
+        let taken = tokio::time::timeout(ANSWER_WITHIN, &mut self.taken).await;
+        taken.map_err(|_| Unanswered::Late)?.map_err(|_| Unanswered::MadeRoom)?;
+        let answer = tokio::time::timeout(self.wait + ANSWER_WITHIN, &mut self.answer).await;
+        answer.map_err(|_| Unanswered::Late)?.map_err(|_| Unanswered::MadeRoom)
     }
 }
 
@@ -207,11 +233,14 @@ mod tests {
     async fn a_reader_waits_no_longer_than_for_a_node_that_is_there() {
         let requests = LogRequests::default();
         let begun = tokio::time::Instant::now();
-        assert!(requests.park(caller(0), node("web-1"), request()).unwrap().answer().await.is_none());
+        assert!(
+            requests.park(caller(0), node("web-1"), request()).unwrap().answer().await
+                == Err(Unanswered::Late)
+        );
         assert_eq!(begun.elapsed(), ANSWER_WITHIN, "nobody took it");
         let reader = requests.park(caller(0), node("web-1"), request()).unwrap();
         assert_eq!(requests.take(&node("web-1").0, &node("web-1").1).len(), 1);
-        assert!(reader.answer().await.is_none());
+        assert_eq!(reader.answer().await, Err(Unanswered::Late));
         assert_eq!(begun.elapsed(), ANSWER_WITHIN * 2 + Duration::from_secs(5), "it was not answered");
         assert_eq!(requests.count(), 0);
     }
@@ -220,10 +249,8 @@ mod tests {
     async fn readers_are_limited_and_one_that_goes_away_makes_room() {
         let requests = LogRequests::default();
         let park = |of: usize, name: &str| requests.park(caller(of), node(name), request());
-        let mut readers: Vec<_> = (0..MOST_OF_NODE).filter_map(|_| park(0, "web-1")).collect();
-        assert_eq!(readers.len(), MOST_OF_CALLER, "one caller leaves room for others");
-        readers.extend((0..MOST_OF_NODE).filter_map(|_| park(1, "web-1")));
-        assert!(readers.len() == MOST_OF_NODE && park(2, "web-1").is_none());
+        let mut readers: Vec<_> = (0..MOST_OF_NODE).filter_map(|_| park(1, "web-1")).collect();
+        assert!(readers.len() == MOST_OF_NODE && park(1, "web-1").is_none());
         let waits = readers.pop().unwrap();
         let mut waits = Box::pin(waits.answer());
         assert!(waits.as_mut().now_or_never().is_none());
@@ -236,5 +263,21 @@ mod tests {
         assert_eq!((readers.len(), requests.count()), (MOST, MOST));
         drop(readers);
         assert!(requests.waiting().nodes.is_empty());
+    }
+
+    #[tokio::test]
+    async fn who_has_most_places_of_a_node_makes_room_for_others_down_to_half() {
+        let requests = LogRequests::default();
+        let park = |of: usize| requests.park(caller(of), node("web-1"), request());
+        let mut all: Vec<_> = (0..MOST_OF_NODE).filter_map(|_| park(0)).collect();
+        let others: Vec<_> = (0..MOST_OF_NODE).filter_map(|_| park(1)).collect();
+        assert_eq!((all.len(), others.len()), (MOST_OF_NODE, MOST_OF_NODE - MOST_OF_CALLER));
+        assert!(park(2).is_none(), "both have what they may keep");
+        let latest = all.pop().unwrap();
+        assert_eq!(latest.answer().now_or_never(), Some(Err(Unanswered::MadeRoom)));
+        let first = all.remove(0);
+        assert_eq!(Box::pin(first.answer()).as_mut().now_or_never(), None, "it waits on");
+        drop((all, others));
+        assert!(requests.waiting().nodes.is_empty() && requests.count() == 0);
     }
 }

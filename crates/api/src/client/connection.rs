@@ -295,7 +295,8 @@ impl Client {
         if path.len() > MAX_PATH_BYTES {
             return Err(CallError::Setup {
                 what: format!(
-                    "a filter or names that are {} bytes long in the address of a request",
+                    "{}…, which is {} bytes long",
+                    path.chars().take(80).collect::<String>(),
                     path.len()
                 ),
                 reason: format!(

@@ -14,7 +14,7 @@ use super::input::{JsonAnswer, JsonBody, NamespacePath, Node, Number, QueryParam
 use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
-use crate::log_requests::{ANSWER_WITHIN, MOST, MOST_OF_CALLER, MOST_OF_NODE};
+use crate::log_requests::{ANSWER_WITHIN, MOST, MOST_OF_NODE, Unanswered};
 use crate::ops::job_log::{self, LogPlace};
 
 /// When a reader of a node that does not answer may retry.
@@ -63,10 +63,12 @@ pub(crate) async fn read(
         answer = reader.answer() => answer,
         () = app.stop.cancelled() => return Ok(JsonAnswer(JobLog::nothing(offset, job.state.into()))),
     };
-    let Some(chunk) = answer else {
-        let seconds = ANSWER_WITHIN.as_secs();
-        return Err(of.later(&job, &format!("the node does not answer within {seconds}s")));
-    };
+    let chunk = answer.map_err(|unanswered| match unanswered {
+        Unanswered::MadeRoom => of.busy(),
+        Unanswered::Late => {
+            of.later(&job, &format!("the node does not answer within {}s", ANSWER_WITHIN.as_secs()))
+        }
+    })?;
     match (chunk.read, chunk.problem) {
         (Some(read), _) => Ok(JsonAnswer(read.into())),
         (None, problem) => {
@@ -119,7 +121,7 @@ impl JobOnNode {
 
     fn busy(&self) -> Failure {
         let detail = format!(
-            "cannot read the log of job {self}: {MOST_OF_CALLER} readers of this caller, {MOST_OF_NODE} of this node, or {MOST} in all, wait already"
+            "cannot read the log of job {self}: {MOST_OF_NODE} readers of this node, or {MOST} in all, wait already"
         );
         Failure::new(Code::Busy, detail).hint("end another reader, or retry").retry_after_ms(RETRY_MS)
     }

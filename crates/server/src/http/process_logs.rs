@@ -12,7 +12,7 @@ use super::auth::Authenticated;
 use super::input::{Entity, JsonAnswer, NamedEnsemble, NamespacePath, Node, QueryParams};
 use super::problem::Failure;
 use super::state::AppState;
-use crate::log_requests::{ANSWER_WITHIN, MOST, MOST_OF_CALLER, MOST_OF_NODE};
+use crate::log_requests::{ANSWER_WITHIN, MOST, MOST_OF_NODE, Unanswered};
 use crate::ops::job_log::{self, LogPlace};
 
 /// When a reader of a node that does not answer may retry.
@@ -132,10 +132,12 @@ async fn answer(
         answer = reader.answer() => answer,
         () = app.stop.cancelled() => return Ok(JsonAnswer(ProcessLog::nothing(begin))),
     };
-    let Some(chunk) = answer else {
-        let reason = format!("the node does not answer within {}s", ANSWER_WITHIN.as_secs());
-        return Err(later(&node, writer, &reason));
-    };
+    let chunk = answer.map_err(|unanswered| match unanswered {
+        Unanswered::MadeRoom => busy(&node, writer),
+        Unanswered::Late => {
+            later(&node, writer, &format!("the node does not answer within {}s", ANSWER_WITHIN.as_secs()))
+        }
+    })?;
     match (chunk.read, chunk.problem) {
         (Some(read), _) => Ok(JsonAnswer(read.into())),
         (None, problem) => {
@@ -156,7 +158,7 @@ fn later(node: &NodeName, writer: &Writer, reason: &str) -> Failure {
 
 fn busy(node: &NodeName, writer: &Writer) -> Failure {
     let detail = format!(
-        "cannot read the output of {writer} on {node}: {MOST_OF_CALLER} readers of this caller, {MOST_OF_NODE} of this node, or {MOST} in all, wait already"
+        "cannot read the output of {writer} on {node}: {MOST_OF_NODE} readers of this node, or {MOST} in all, wait already"
     );
     Failure::new(Code::Busy, detail).hint("end another reader, or retry").retry_after_ms(RETRY_MS)
 }

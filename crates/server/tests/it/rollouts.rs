@@ -40,7 +40,7 @@ async fn a_good_version_becomes_known_good_and_a_bad_one_is_rolled_back() {
     assert_eq!(rollout.failures.first().unwrap().evidence.summary, "check http failing: status 500");
     let why = admin.why("default", "entity/web").await.unwrap().lines;
     assert!(why[1].starts_with("web-1: failed on v2 ") && why[1].ends_with("status 500"), "{why:?}");
-    assert!(why[2].ends_with("bellwether rollout get web -o json"), "{why:?}");
+    assert!(why[2].ends_with("bellwether rollout get web --number 2"), "{why:?}");
     assert_eq!(why[3], "all 2 targets run v1");
     let assigned = admin.node("default", "web-2").await.unwrap().assigned;
     assert_eq!(assigned.get("web").map(String::as_str), Some("v1"), "the second node was never assigned v2");
