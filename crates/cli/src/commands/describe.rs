@@ -27,7 +27,7 @@ use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::event::line;
 use crate::show::time::date;
-use crate::show::{sheet, tree};
+use crate::show::{screen, sheet, tree};
 
 /// Most events read to find those about the object.
 const READ: u32 = 1_000;
@@ -85,7 +85,7 @@ async fn head(context: &Context, described: &Described) -> Result<Vec<String>, F
     let text = match described.subject.split_once('/') {
         Some(("rollout", entity)) if past_rollout(entity).is_none() => {
             let targets = follow::targets(context, entity).await?;
-            tree::lines(&read::<RolloutView>(fields)?, &targets, context.show.paint).join("\n")
+            screen::folded(&tree::lines(&read::<RolloutView>(fields)?, &targets, context.show.paint))
         }
         Some(("entity", name)) => {
             let desired = entity::desired(context).await?;

@@ -21,7 +21,7 @@ use crate::args::{OperationFlags, RolloutVerb, StartRollout, WaitFlags};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::time::{ago, date};
-use crate::show::{table, tree};
+use crate::show::{screen, table, tree};
 
 pub(super) async fn run(context: &Context, verb: RolloutVerb) -> CommandResult {
     match verb {
@@ -175,7 +175,7 @@ async fn get(context: &Context, entity: &str, wait: &WaitFlags) -> CommandResult
     context.show.data(
         &view,
         || vec![view.entity.name.clone()],
-        |_| tree::lines(&view, &targets, context.show.paint).join("\n"),
+        |_| screen::folded(&tree::lines(&view, &targets, context.show.paint)),
     )?;
     Ok(Exit::Yes)
 }

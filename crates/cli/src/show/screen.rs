@@ -1,6 +1,6 @@
 //! A part of the terminal that is redrawn in place: the last lines are replaced by the next ones.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use super::visible;
 
@@ -77,6 +77,32 @@ pub(crate) fn cut(line: &str, columns: usize) -> String {
     out
 }
 
+/// Lines for standard output: on a terminal, those that do not fit go on below themselves, beside the stem of their tree.
+pub(crate) fn folded(lines: &[String]) -> String {
+    let columns = std::io::stdout().is_terminal().then(|| size().0);
+    let fold = |line: &String| columns.map_or_else(|| line.clone(), |columns| fold(line, columns));
+    lines.iter().map(fold).collect::<Vec<_>>().join("\n")
+}
+
+/// A line that goes on below itself after the last space that fits.
+fn fold(line: &str, columns: usize) -> String {
+    let begin = line.len() - line.trim_start_matches(|c| "│├└─ ".contains(c)).len();
+    let stem = line.chars().take_while(|c| "│├└─ ".contains(*c));
+    let stem: String = stem.map(|c| if matches!(c, '│' | '├') { '│' } else { ' ' }).collect();
+    let below = format!("{stem}  ");
+    let (mut out, mut rest, mut least) = (String::new(), line.to_owned(), begin);
+    while visible(&rest) > columns {
+        let fits = |at: &usize| *at > least && rest.get(..*at).is_some_and(|part| visible(part) <= columns);
+        let Some(at) = rest.rmatch_indices(' ').map(|found| found.0).find(fits) else { break };
+        let (part, after) = rest.split_at(at);
+        out.push_str(part.trim_end());
+        out.push('\n');
+        rest = format!("{below}{}", after.trim_start());
+        least = below.len();
+    }
+    out + &rest
+}
+
 /// The number of visible characters.
 fn visible(line: &str) -> usize {
     let mut escape = false;
@@ -97,6 +123,19 @@ fn visible(line: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_goes_on_beside_the_stem_of_its_tree() {
+        let line = "│ ├─ \x1b[31mweb-1\x1b[0m  assigned v2, blocked: exit code 75";
+        assert_eq!(fold(line, 80), line);
+        assert_eq!(
+            fold(line, 24),
+            "│ ├─ \x1b[31mweb-1\x1b[0m  assigned v2,\n│ │    blocked: exit\n│ │    code 75"
+        );
+        assert_eq!(fold("└─ one two", 7), "└─ one\n     two");
+        assert_eq!(fold("a-word-that-is-too-long for it", 10), "a-word-that-is-too-long for it");
+        assert_eq!(fold(&"x".repeat(30), 10), "x".repeat(30));
+    }
 
     #[test]
     fn cutting_counts_what_is_seen() {

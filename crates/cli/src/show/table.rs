@@ -6,11 +6,8 @@ use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 
 use super::{screen, visible};
 
-/// Narrowest column that a text is wrapped within.
-const NARROWEST: usize = 20;
-
 /// A table without frames: columns line up, and nothing else is in the way of `cut` and `awk`.
-/// What does not fit a terminal is wrapped within its widest column, if that has room left.
+/// What does not fit a terminal is wrapped within its widest columns, if no word of theirs has to be broken for that.
 pub(crate) fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let columns = std::io::stdout().is_terminal().then(|| screen::size().0);
     table_within(columns, header, rows)
@@ -20,39 +17,63 @@ fn table_within(columns: Option<usize>, header: &[&str], rows: impl Iterator<Ite
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(header.iter().map(|text| text.to_uppercase()));
+    let mut widths: Vec<ColumnWidth> = header.iter().map(|text| ColumnWidth::of(text)).collect();
     for row in rows {
-        table.add_row(row.iter().map(|cell| visible::line(cell)));
+        let cells: Vec<String> = row.iter().map(|cell| visible::line(cell).into_owned()).collect();
+        for (width, cell) in widths.iter_mut().zip(&cells) {
+            *width = width.and(ColumnWidth::of(cell));
+        }
+        table.add_row(cells);
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
     if let Some(columns) = columns {
-        wrap(&mut table, columns);
+        wrap(&mut table, &widths, columns);
     }
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Wraps the widest column, so that the table fits: names and numbers in the others stay whole.
-fn wrap(table: &mut Table, columns: usize) {
-    let widths = table.column_max_content_widths();
-    let Some((widest, width)) =
-        widths.iter().map(|width| usize::from(*width)).enumerate().max_by_key(|of| of.1)
-    else {
-        return;
-    };
-    let others = widths.iter().map(|width| usize::from(*width) + 2).sum::<usize>() - width - 2;
+/// How wide a column is.
+#[derive(Debug, Clone, Copy)]
+struct ColumnWidth {
+    /// Its widest cell.
+    whole: usize,
+    /// The longest word in it.
+    word: usize,
+}
+
+impl ColumnWidth {
+    fn of(cell: &str) -> Self {
+        let width = |text: &str| text.chars().count();
+        Self { whole: width(cell), word: cell.split_whitespace().map(width).max().unwrap_or_default() }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self { whole: self.whole.max(other.whole), word: self.word.max(other.word) }
+    }
+
+    /// How wide it is where none is to be wider than that.
+    fn within(self, most: usize) -> usize {
+        self.whole.min(most).max(self.word)
+    }
+}
+
+/// Wraps the widest columns, so that the table fits: names and numbers in the others stay whole.
+fn wrap(table: &mut Table, widths: &[ColumnWidth], columns: usize) {
     // The spaces after the last column are not shown.
-    let after = if widest + 1 == widths.len() { 0 } else { 2 };
-    let room = columns.saturating_sub(others + after);
-    if room >= width || room < NARROWEST {
+    let room = (columns + 2).saturating_sub(2 * widths.len());
+    let fits = |most: &usize| widths.iter().map(|width| width.within(*most)).sum::<usize>() <= room;
+    let Some(most) = (1..=columns).rev().find(fits) else { return };
+    if widths.iter().all(|width| width.within(most) == width.whole) {
         return;
     }
-    let Ok(room) = u16::try_from(room + 2) else { return };
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(u16::MAX);
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_constraint(match index == widest {
-            true => ColumnConstraint::UpperBoundary(Width::Fixed(room)),
-            false => ColumnConstraint::ContentWidth,
+    for (column, width) in table.column_iter_mut().zip(widths) {
+        let narrow = u16::try_from(width.within(most) + 2).ok().filter(|_| width.within(most) < width.whole);
+        column.set_constraint(match narrow {
+            Some(narrow) => ColumnConstraint::UpperBoundary(Width::Fixed(narrow)),
+            None => ColumnConstraint::ContentWidth,
         });
     }
 }
@@ -89,6 +110,18 @@ mod tests {
         assert_eq!(whole.lines().count(), 3);
         assert_eq!(shown(Some(77)), whole);
         assert_ne!(shown(Some(76)), whole);
-        assert_eq!(shown(Some(30)), whole);
+        assert_eq!(shown(Some(20)), whole, "a word would be broken");
+    }
+
+    #[test]
+    fn several_columns_are_wrapped_where_one_has_no_room_left() {
+        let row = ["2026-11-30 17:17:30 UTC", "node.up", "the node has answered again after a while"];
+        let wrapped =
+            table_within(Some(44), &["time", "kind", "cause"], [row.map(str::to_owned).to_vec()].into_iter());
+        assert!(wrapped.lines().all(|line| line.chars().count() <= 44), "{wrapped}");
+        assert!(
+            wrapped.contains("2026-11-30") && wrapped.contains("17:17:30") && wrapped.contains("node.up"),
+            "{wrapped}"
+        );
     }
 }

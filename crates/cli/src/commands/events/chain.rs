@@ -9,6 +9,7 @@ use crate::args::Output;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit};
 use crate::show::event::branch;
+use crate::show::screen::folded;
 use crate::show::time::{clock, date};
 use crate::show::try_print;
 
@@ -18,7 +19,7 @@ pub(super) async fn run(context: &Context, number: u64) -> CommandResult {
     if is_wide || context.show.output == Output::Table {
         for (depth, event) in tree(&chain.items) {
             let time = if is_wide { date(event.time_ms) } else { clock(event.time_ms) };
-            try_print(&branch(event, context.show.paint, &time, depth))?;
+            try_print(&folded(&[branch(event, context.show.paint, &time, depth)]))?;
         }
     } else {
         print::each(context, &chain.items)?;

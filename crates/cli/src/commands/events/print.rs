@@ -7,6 +7,7 @@ use crate::context::Context;
 use crate::exit::Failure;
 use crate::show::data::{json_line, readable, yaml};
 use crate::show::event::line;
+use crate::show::screen::folded;
 use crate::show::time::{clock, date};
 use crate::show::{try_print, try_print_data};
 
@@ -25,7 +26,7 @@ pub(super) fn each(context: &Context, events: &[Event]) -> Result<(), Failure> {
             Output::Table | Output::Wide => {
                 let is_wide = context.show.output == Output::Wide;
                 let time = if is_wide { date(event.time_ms) } else { clock(event.time_ms) };
-                try_print(&line(event, context.show.paint, &time))?;
+                try_print(&folded(&[line(event, context.show.paint, &time)]))?;
                 continue;
             }
         };
