@@ -12,6 +12,20 @@ use crate::story_redis_ensemble::{
     spec,
 };
 
+/// A Redis of three members that serve, with its port.
+async fn founded() -> (Setup, u16, Vec<EnsembleMember>) {
+    let place = installed().await;
+    let [port] = free_ports();
+    place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
+    let members = complete(&place, 3).await;
+    (place, port, members)
+}
+
+/// The host and port of a member.
+fn address_of(member: &EnsembleMember) -> String {
+    member.peer_url.clone().unwrap().replace("redis://", "")
+}
+
 fn numbers(members: &[EnsembleMember]) -> BTreeSet<u64> {
     members.iter().map(|member| member.number).collect()
 }
@@ -33,10 +47,7 @@ async fn all_replaced(place: &Setup, before: &[EnsembleMember]) -> Vec<EnsembleM
 
 #[tokio::test(flavor = "multi_thread")]
 async fn records_that_are_older_than_the_members_of_a_redis_change_nothing_and_newer_ones_mend_all() {
-    let mut place = installed().await;
-    let [port] = free_ports();
-    place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
-    let before = complete(&place, 3).await;
+    let (mut place, port, before) = founded().await;
     let addresses: Vec<String> = (1..=5).map(|number| format!("127.0.34.{number}:{port}")).collect();
     let writer = Writer::start(addresses);
     let (store, newer, config) = (place.path("server/store"), place.path("newer"), place.path("server.toml"));
@@ -68,23 +79,21 @@ async fn records_that_are_older_than_the_members_of_a_redis_change_nothing_and_n
     assert!(done(&place, &["events", "--limit", "1000"]).contains("ensemble.resumed"));
     are_instances_of_a_service(&place, &complete(&place, 3).await).await;
     assert_eq!(running(), pids, "they were never stopped");
-    let address = primary(&members).peer_url.unwrap().replace("redis://", "");
+    let address = address_of(&primary(&members));
     writer.all_is_at(&address, "after a restore of older records").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_primary_that_was_made_after_the_backup_stays_though_the_one_before_comes_back() {
-    let mut place = installed().await;
-    let [port] = free_ports();
-    place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
-    let former = primary(&complete(&place, 3).await);
+    let (mut place, port, members) = founded().await;
+    let former = primary(&members);
     place.back_up().await;
     done(&place, &["ensemble", "failover", "cache"]);
     let present = primary(&another_is_primary(&place, 3, &former).await);
     place.kill_server();
     place.kill_agent(&former.node);
     kill(&programs(port, &former));
-    let address = present.peer_url.clone().unwrap().replace("redis://", "");
+    let address = address_of(&present);
     let writer = Writer::start(vec![address.clone()]);
     writer.goes_on().await;
 
@@ -110,17 +119,15 @@ async fn the_primary_that_was_made_after_the_backup_stays_though_the_one_before_
 /// Nobody has told the server that its data are older. Its nodes follow later orders, and say so before anything is ordered.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_on_older_data_orders_no_roles_and_the_primary_takes_writes_all_the_time() {
-    let mut place = installed().await;
-    let [port] = free_ports();
-    place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
-    let former = primary(&complete(&place, 3).await);
+    let (mut place, _, members) = founded().await;
+    let former = primary(&members);
     let (store, older) = (place.path("server/store"), place.path("older"));
     place.kill_server();
     copied(&store, &older);
     place.start_server().await;
     done(&place, &["ensemble", "failover", "cache"]);
     let present = primary(&another_is_primary(&place, 3, &former).await);
-    let address = present.peer_url.clone().unwrap().replace("redis://", "");
+    let address = address_of(&present);
     let writer = Writer::start(vec![address.clone()]);
     writer.goes_on().await;
 
@@ -149,15 +156,12 @@ async fn a_server_on_older_data_orders_no_roles_and_the_primary_takes_writes_all
 /// The primary is the one that is recorded, and its replicas are not: it lets them go on following it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_primary_whose_replicas_are_newer_than_the_backup_takes_writes_all_the_time() {
-    let mut place = installed().await;
-    let [port] = free_ports();
-    place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
-    let before = complete(&place, 3).await;
+    let (mut place, _, before) = founded().await;
     place.back_up().await;
     let own = primary(&before);
     let replicas: Vec<_> = before.into_iter().filter(|member| member.number != own.number).collect();
     all_replaced(&place, &replicas).await;
-    let address = own.peer_url.clone().unwrap().replace("redis://", "");
+    let address = address_of(&own);
     let writer = Writer::start(vec![address.clone()]);
     writer.goes_on().await;
 
@@ -184,7 +188,7 @@ async fn members_of_an_ensemble_that_is_newer_than_the_backup_are_told_of_and_in
     let [port] = free_ports();
     place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
     let members = complete(&place, 3).await;
-    let address = primary(&members).peer_url.unwrap().replace("redis://", "");
+    let address = address_of(&primary(&members));
     let writer = Writer::start(vec![address.clone()]);
     let running = || members.iter().map(|member| programs(port, member)).collect::<Vec<_>>();
     let pids = running();
@@ -259,10 +263,8 @@ async fn a_node_that_joins_anew_after_a_restore_tells_of_its_member_and_keeps_it
 /// a person names one before all take its data.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_primary_of_a_redis_that_was_started_anew_is_named_before_it_goes_on() {
-    let mut place = installed().await;
-    let [port] = free_ports();
-    place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
-    let former = primary(&complete(&place, 3).await);
+    let (mut place, port, members) = founded().await;
+    let former = primary(&members);
     place.back_up().await;
     done(&place, &["ensemble", "failover", "cache"]);
     let members = another_is_primary(&place, 3, &former).await;
@@ -270,7 +272,7 @@ async fn the_primary_of_a_redis_that_was_started_anew_is_named_before_it_goes_on
     place.kill_server();
     place.kill_agent(&former.node);
     kill(&programs(port, &former));
-    let address = present.peer_url.clone().unwrap().replace("redis://", "");
+    let address = address_of(&present);
     let writer = Writer::start(vec![address.clone()]);
     writer.goes_on().await;
     let others: Vec<_> = members.iter().filter(|member| member.node != former.node).collect();
@@ -313,13 +315,10 @@ async fn the_primary_of_a_redis_that_was_started_anew_is_named_before_it_goes_on
 /// None of the recorded members is there any more, and the one that took over is not recorded: a person names it, and it takes writes all the time.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redis_all_of_whose_members_were_replaced_goes_on_with_the_one_that_is_named() {
-    let mut place = installed().await;
-    let [port] = free_ports();
-    place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
-    let before = complete(&place, 3).await;
+    let (mut place, _, before) = founded().await;
     place.back_up().await;
     let present = primary(&all_replaced(&place, &before).await);
-    let address = present.peer_url.clone().unwrap().replace("redis://", "");
+    let address = address_of(&present);
     let writer = Writer::start(vec![address.clone()]);
     writer.goes_on().await;
 

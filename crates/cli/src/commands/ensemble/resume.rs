@@ -27,8 +27,7 @@ pub(super) async fn resume(
         "{waiting}ensemble {name}: it goes on with the members that are recorded, as `bellwether ensemble get {name}` shows them{lost}\nresume ensemble {name}?"
     );
     confirm(&question, consent)?;
-    client.resume_ensemble(namespace, name, request).await?;
-    let now = client.ensemble(namespace, name).await?.status.unwrap_or_default();
+    let now = client.resume_ensemble(namespace, name, request).await?.status.unwrap_or_default();
     let numbers: Vec<String> = now.members.iter().map(|member| member.number.to_string()).collect();
     let noun = if numbers.len() == 1 { "member" } else { "members" };
     let was_held = if status.is_held { "" } else { "was not held and " };
