@@ -25,6 +25,9 @@ const KEY: &str = "node.key";
 /// The key that the certificate is renewed for: it becomes the key once the certificate for it is stored.
 const NEXT_KEY: &str = "node.key.next";
 
+/// The key of a join of a machine that has joined before, until that has ended: whoever copied the one before has nothing of this one.
+const JOIN_KEY: &str = "node.key.join";
+
 const CERTIFICATE: &str = "node.pem";
 const CA: &str = "ca.pem";
 
@@ -64,7 +67,7 @@ pub fn own_files(data_dir: &Path) -> OwnFiles {
     OwnFiles {
         data_dir: data_dir.to_owned(),
         unwritable: ["ledger", FILE, CERTIFICATE, CA, server_list::FILE].map(path).into(),
-        secret: [KEY, NEXT_KEY].map(path).into(),
+        secret: [KEY, NEXT_KEY, JOIN_KEY].map(path).into(),
     }
 }
 
@@ -146,7 +149,13 @@ impl Identity {
         write(&next, self.key.expose())?;
         write(&data_dir.join(CERTIFICATE), &self.certificate)?;
         self.store(data_dir)?;
-        disk::remove(&next).map_err(|source| IdentityError::File { action: "remove", path: next, source })
+        remove(next)
+    }
+
+    /// Writes the identity after a join. Ended anywhere, there are a certificate and the key to it, as after a renewal.
+    pub(crate) fn store_joined(&self, data_dir: &Path) -> Result<(), IdentityError> {
+        self.store_renewed(data_dir)?;
+        remove(data_dir.join(JOIN_KEY))
     }
 
     /// The version of the authorities that it trusts; 0 if it knows of none.
@@ -202,9 +211,19 @@ pub fn certificate(data_dir: &Path) -> Result<Option<NodeCertificate>, IdentityE
     }))
 }
 
-/// The key of an earlier, interrupted join: with the same key, a repeated join is the same request.
-pub(crate) fn kept_key(data_dir: &Path) -> Result<Option<Secret>, IdentityError> {
-    Ok(read(&data_dir.join(KEY))?.map(Secret::new))
+/// The key of an earlier, interrupted join: with the same key, a repeated join is the same request. That of a machine that has joined is no such one.
+pub(crate) fn kept_join_key(data_dir: &Path, is_forced: bool) -> Result<Option<Secret>, IdentityError> {
+    Ok(read(&join_key(data_dir, is_forced))?.map(Secret::new))
+}
+
+/// The file with the key of a join that has not ended.
+fn join_key(data_dir: &Path, is_forced: bool) -> PathBuf {
+    let has_joined = || [FILE, CERTIFICATE].iter().any(|file| data_dir.join(file).exists());
+    data_dir.join(if is_forced && has_joined() { JOIN_KEY } else { KEY })
+}
+
+fn remove(path: PathBuf) -> Result<(), IdentityError> {
+    disk::remove(&path).map_err(|source| IdentityError::File { action: "remove", path, source })
 }
 
 /// The next key, if a renewal was begun with it and not ended: with the same key, a repeated renewal is the same request.
@@ -223,9 +242,9 @@ fn renewed_key(data_dir: &Path, certificate: &str) -> Option<String> {
     belong_together(data_dir, certificate, &next).is_ok().then_some(next)
 }
 
-/// Stores a key before it is used.
-pub(crate) fn keep_key(data_dir: &Path, key: &Secret) -> Result<(), IdentityError> {
-    write(&data_dir.join(KEY), key.expose())
+/// Stores the key of a join before it is used.
+pub(crate) fn keep_join_key(data_dir: &Path, is_forced: bool, key: &Secret) -> Result<(), IdentityError> {
+    write(&join_key(data_dir, is_forced), key.expose())
 }
 
 /// Refuses a key or a certificate that cannot be read, and a key that is not the certificate's: no server could be connected to with them.

@@ -156,8 +156,8 @@ fn hint(source: &CallError) -> String {
 
 /// Joins this node. Joining again under the same name changes nothing and needs no valid token, unless it is forced.
 ///
-/// The key is generated here and never leaves the node; it is stored before it is used, so that an interrupted join can be
-/// repeated.
+/// The key is generated here, another one for each join, and never leaves the node; it is stored before it is used, so that an
+/// interrupted join can be repeated.
 ///
 /// # Errors
 /// [`JoinError`]; a token that the server refused has the server's reason.
@@ -190,12 +190,12 @@ async fn join_here(request: JoinRequest) -> Result<JoinedNode, JoinError> {
         return Err(JoinError::Another { namespace, node, known, dir });
     }
     let fingerprint = fingerprint(&request.token)?;
-    let key = match identity::kept_key(&dir)? {
+    let key = match identity::kept_join_key(&dir, request.force)? {
         Some(key) => KeyPair::from_pem(key.expose())?,
         None => KeyPair::generate()?,
     };
     let secret = Secret::new(key.serialize_pem());
-    identity::keep_key(&dir, &secret)?;
+    identity::keep_join_key(&dir, request.force, &secret)?;
     let join = Join {
         token: request.token.expose().to_owned(),
         namespace: namespace.to_string(),
@@ -222,7 +222,7 @@ async fn join_here(request: JoinRequest) -> Result<JoinedNode, JoinError> {
         let path = dir.join(file);
         disk::remove(&path).map_err(|source| JoinError::Forget { path, source })?;
     }
-    identity.store(&dir)?;
+    identity.store_joined(&dir)?;
     Ok(JoinedNode { node, namespace, expires_at, already: false, left_running: left_running(&dir) })
 }
 

@@ -12,6 +12,7 @@ mod logs;
 mod members;
 mod order_poll;
 mod probes;
+mod registered;
 mod registrations;
 mod renew;
 mod report;
@@ -46,6 +47,7 @@ use crate::service::{InstanceKey, LocalAddresses, PublishedInstance};
 use connection::Connection;
 use deliver::deliver;
 use job_logs::LogAnswers;
+use registered::RegisteredAt;
 use renew::CertificateRenewal;
 use report_numbers::SharedNumbers;
 use source::ParamSource;
@@ -119,10 +121,10 @@ impl ServerLink {
         // Counts how many reports the server requested, and which of these requests were answered.
         let [(report_requests, requested), (delivered, deliveries)] = [(); 2].map(|()| watch::channel(0_u64));
         let numbers = Arc::new(SharedNumbers::new(self.clock.now()));
+        let registered = Arc::new(RegisteredAt::default());
         let place = (connection.clone(), namespace.clone(), node.clone());
-        let job_logs = LogAnswers::new(place, (self.ledger.clone(), self.logs), tasks);
         let poll = order_poll::OrderPoll {
-            job_logs,
+            job_logs: LogAnswers::new(place.clone(), (self.ledger.clone(), self.logs), tasks),
             connection: connection.clone(),
             node: node.clone(),
             namespace: namespace.clone(),
@@ -131,6 +133,7 @@ impl ServerLink {
             board: self.board.clone(),
             report_requests,
             numbers: numbers.clone(),
+            registered: registered.clone(),
             deliveries,
             snapshot: self.snapshot,
             wants_catalogue: self.wants_catalogue,
@@ -160,23 +163,33 @@ impl ServerLink {
             numbers,
         };
         tasks.spawn("report", deliver(report, connection.moves(), self.seed, tasks.clone()));
-        let logs =
-            logs::LogSender::new(connection.clone(), node.clone(), namespace.clone(), self.unsent_logs);
-        tasks.spawn("logs", deliver(logs, connection.moves(), self.seed, tasks.clone()));
+        send_logs(place, self.unsent_logs, self.seed, tasks);
         if let LinkOwner::Machine(machine) = self.owner {
-            let link = MachineLink {
+            MachineLink {
                 connection,
                 node,
                 namespace,
                 board: self.board,
                 requested,
+                registered,
                 data_dir: self.data_dir,
                 clock: self.clock,
                 seed: self.seed,
-            };
-            link.start(machine, tasks);
+            }
+            .start(machine, tasks);
         }
     }
+}
+
+/// Starts what sends the logs of runs that failed.
+fn send_logs(
+    place: (Connection, Namespace, NodeName),
+    unsent: watch::Sender<UnsentLogs>,
+    seed: u64,
+    tasks: &Tasks,
+) {
+    let moves = place.0.moves();
+    tasks.spawn("logs", deliver(logs::LogSender::new(place, unsent), moves, seed, tasks.clone()));
 }
 
 /// What a machine has besides: its registrations, its facts, and the renewal of its certificate.
@@ -186,6 +199,7 @@ struct MachineLink {
     namespace: Namespace,
     board: watch::Sender<ReportBoard>,
     requested: watch::Receiver<u64>,
+    registered: Arc<RegisteredAt>,
     data_dir: std::path::PathBuf,
     clock: Clock,
     seed: u64,
@@ -193,7 +207,7 @@ struct MachineLink {
 
 impl MachineLink {
     fn start(self, machine: MachineSources, tasks: &Tasks) {
-        let Self { connection, node, namespace, board, requested, data_dir, clock, seed } = self;
+        let Self { connection, node, namespace, board, requested, registered, data_dir, clock, seed } = self;
         let MachineSources { services, acknowledgements, known, addresses, facts, stores, members } = machine;
         let registrations = registrations::RegistrationSender {
             connection: connection.clone(),
@@ -205,6 +219,7 @@ impl MachineLink {
             addresses,
             board: board.subscribe(),
             requested: requested.clone(),
+            registered,
             gate: StartGate::closed(),
         };
         tasks.spawn("registrations", deliver(registrations, connection.moves(), seed, tasks.clone()));
@@ -216,6 +231,7 @@ impl MachineLink {
             requested: requested.clone(),
             marker: stores.marker,
             numbers: SharedNumbers::new(clock.now()),
+            board: board.clone(),
             chosen: None,
         };
         tasks.spawn("probe report", deliver(probes, connection.moves(), seed, tasks.clone()));
@@ -224,7 +240,7 @@ impl MachineLink {
             node: node.clone(),
             namespace: namespace.clone(),
             members,
-            board: board.subscribe(),
+            board,
             requested: requested.clone(),
             numbers: SharedNumbers::new(clock.now()),
             repeats: (0, None),

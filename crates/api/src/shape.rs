@@ -222,7 +222,12 @@ pub fn reason(reason: &str) -> Result<String, ShapeError> {
 /// # Errors
 /// [`ShapeError`] at `place`.
 pub fn one_line(place: &str, text: &str, longest: usize) -> Result<String, ShapeError> {
-    if text.len() > longest || text.chars().any(char::is_control) {
+    if let Some(control) = text.chars().find(|c| c.is_control()) {
+        let reason =
+            format!("must be one line of text; it has the control character {control:?}: leave it out");
+        return Err(ShapeError::at(place, reason));
+    }
+    if text.len() > longest {
         return Err(ShapeError::at(place, format!("must be one line of at most {longest} bytes")));
     }
     Ok(text.trim().to_owned())

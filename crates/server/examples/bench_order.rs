@@ -93,6 +93,7 @@ async fn sync(
     Json(OrderPoll {
         order,
         report_requested: false,
+        overwritten: false,
         catalogue: None,
         servers: None,
         params: None,

@@ -40,6 +40,7 @@ mod logs;
 mod namespaces;
 mod node_certificate;
 mod node_params;
+mod node_quota;
 mod nodes;
 mod overview;
 mod params;

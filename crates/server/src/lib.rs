@@ -9,6 +9,7 @@ pub mod check;
 pub mod config;
 pub mod decider_failures;
 pub mod discovery;
+pub mod earlier_keys;
 mod event_log;
 pub mod freshness;
 pub mod hooks;

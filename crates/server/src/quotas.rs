@@ -138,12 +138,12 @@ impl UsedQuota {
     }
 }
 
-/// How many changes it counts as.
+/// How many changes it counts as; what nobody is told of is one, too.
 pub(crate) fn changes(changeset: &Changeset) -> u64 {
     let is_name = |write: &&Write| matches!(write.key(), AnyKey::Namespaced(Key::Service(_)));
     let names = changeset.writes.iter().filter(is_name).count();
     let count = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
-    count(changeset.events.len()).saturating_add(count(names).saturating_mul(NAME_CHANGES))
+    count(changeset.events.len()).saturating_add(count(names).saturating_mul(NAME_CHANGES)).max(1)
 }
 
 /// That a node is limited, as an event; the name of its actor is its subject too.

@@ -31,6 +31,7 @@ use crate::audit::AuditLog;
 use crate::authorities;
 use crate::config::{Config, OnStoreFailure};
 use crate::decider_failures::DeciderFailures;
+use crate::earlier_keys::EarlierKeys;
 use crate::freshness::Freshness;
 use crate::http::reads::ReadThreads;
 use crate::http::{
@@ -321,6 +322,7 @@ fn traffic(config: &Config, metrics: Metrics, sessions: Sessions) -> Result<Traf
         metrics,
         sessions,
         authentication_failures: AuthenticationFailures::default(),
+        earlier_keys: EarlierKeys::default(),
         log_requests: LogRequests::default(),
         reads: ReadThreads::start().map_err(RunError::Threads)?,
     })

@@ -23,9 +23,7 @@ pub(super) struct LogSender {
 
 impl LogSender {
     pub(super) fn new(
-        connection: Connection,
-        node: NodeName,
-        namespace: Namespace,
+        (connection, namespace, node): (Connection, Namespace, NodeName),
         unsent: watch::Sender<UnsentLogs>,
     ) -> Self {
         let changes = unsent.subscribe();

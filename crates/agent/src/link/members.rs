@@ -12,7 +12,7 @@ use tokio::time::{Duration, Instant};
 
 use super::connection::Connection;
 use super::deliver::Delivery;
-use super::report_numbers::SharedNumbers;
+use super::report_numbers::{MOST_JUMPS, SharedNumbers};
 use crate::ensemble::{KnownMembers, NodeTold};
 use crate::report_board::ReportBoard;
 
@@ -29,7 +29,7 @@ pub(super) struct MemberSender {
     pub(super) namespace: Namespace,
     pub(super) members: KnownMembers,
     /// Where the generation of the order in force is.
-    pub(super) board: watch::Receiver<ReportBoard>,
+    pub(super) board: watch::Sender<ReportBoard>,
     /// How many reports were requested: a server that requests one has forgotten the members as well.
     pub(super) requested: watch::Receiver<u64>,
     pub(super) numbers: SharedNumbers<Members>,
@@ -68,7 +68,7 @@ impl Delivery for MemberSender {
 
     async fn send(&self, (_, _, members): &Self::Value) -> Result<(), CallError> {
         let sequence = self.numbers.next(members);
-        let report = NodeMembers {
+        let mut report = NodeMembers {
             node: self.node.to_string(),
             sequence,
             members: map_from(members.members.iter().map(|(name, of)| (name.to_string(), of.into()))),
@@ -78,9 +78,14 @@ impl Delivery for MemberSender {
             epoch: 0,
             generation: self.board.borrow().generation.get(),
         };
-        let sent = self.connection.client()?.members(self.namespace.as_str(), &report).await;
-        self.numbers.sent(&sent);
-        sent
+        for _ in 0..MOST_JUMPS {
+            let sent = self.connection.client()?.members(self.namespace.as_str(), &report).await;
+            if !self.numbers.is_overtaken(&sent, Some(&self.board)) {
+                return sent;
+            }
+            report.sequence = self.numbers.next(members);
+        }
+        self.connection.client()?.members(self.namespace.as_str(), &report).await
     }
 
     /// A server that refuses them, or is of a release that does not know them, would do so again.

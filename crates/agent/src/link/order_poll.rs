@@ -25,7 +25,8 @@ use tokio::sync::watch;
 
 use super::connection::Connection;
 use super::job_logs::LogAnswers;
-use super::report_numbers::SharedNumbers;
+use super::registered::RegisteredAt;
+use super::report_numbers::{SharedNumbers, tell_doubled};
 use super::retry::{cannot, retry_after};
 use crate::catalogue::CatalogueSnapshot;
 use crate::identity::Identity;
@@ -57,6 +58,8 @@ pub(super) struct OrderPoll {
     pub(super) report_requests: watch::Sender<u64>,
     /// The numbers of the reports.
     pub(super) numbers: Arc<SharedNumbers<ReportBoard>>,
+    /// Where the registrations are recorded.
+    pub(super) registered: Arc<RegisteredAt>,
     pub(super) deliveries: watch::Receiver<u64>,
     pub(super) snapshot: watch::Sender<Arc<CatalogueSnapshot>>,
     pub(super) wants_catalogue: watch::Receiver<bool>,
@@ -85,6 +88,7 @@ impl OrderPoll {
             wants.mark_unchanged();
             let sent = self.lease.as_ref().and_then(LeaseRenewal::now);
             let identity = self.connection.identity();
+            let named = self.registered.revision();
             let asks_for_any = self.refused.refused.left(self.clock.now()).is_none();
             // A dropped poll is repeated by the next agent, or at once when the catalogue is wanted, or another server or certificate is used;
             // accepting an order is not interrupted.
@@ -93,7 +97,7 @@ impl OrderPoll {
                 () = changed_or_never(&mut wants) => continue,
                 _ = self.connection.renewed_from(&identity) => continue,
                 () = self.move_to_better_server() => continue,
-                answer = self.poll(round, failed) => answer,
+                answer = self.poll((round, failed), named) => answer,
             };
             let pause = match answer {
                 Ok(answer) => {
@@ -110,7 +114,7 @@ impl OrderPoll {
                         // There is no refused order any more.
                         self.clear_refused();
                     }
-                    self.handle(answer, identity).await
+                    self.handle(answer, (identity, named)).await
                 }
                 Err(CallError::Problem(problem)) if problem.code == Code::Decommissioned => {
                     // It is final: the name may belong to another machine by now.
@@ -135,7 +139,11 @@ impl OrderPoll {
         }
     }
 
-    async fn poll(&self, round: u32, failed: u32) -> Result<v1::order::OrderPoll, CallError> {
+    async fn poll(
+        &self,
+        (round, failed): (u32, u32),
+        registered: Option<u64>,
+    ) -> Result<v1::order::OrderPoll, CallError> {
         let now = self.clock.now();
         let in_hand = self.orders.borrow().as_ref().map_or(Generation::ZERO, |order| order.generation);
         let known = self.refused.known(in_hand, now);
@@ -155,6 +163,9 @@ impl OrderPoll {
             authorities: self.lease.is_none().then(|| self.connection.identity().trusted_version()),
             // One that is hosted elsewhere meanwhile is another one's to report.
             reported: self.lease.is_none().then(|| self.numbers.last()).flatten(),
+            registered: registered.filter(|_| self.lease.is_none()),
+            ledger: (self.lease.is_none() && self.numbers.has_arrived())
+                .then(|| self.ledger.id().to_string()),
         };
         let client = self.connection.client()?;
         client.sync(self.namespace.as_str(), self.node.as_str(), known, wait.to_duration()).await
@@ -191,7 +202,14 @@ impl OrderPoll {
     }
 
     /// Handles an answer. Returns how long to wait before the next poll, if at all.
-    async fn handle(&mut self, answer: v1::order::OrderPoll, shown: Identity) -> Option<Span> {
+    async fn handle(
+        &mut self,
+        answer: v1::order::OrderPoll,
+        (shown, registered): (Identity, Option<u64>),
+    ) -> Option<Span> {
+        if answer.overwritten && self.registered.overwritten(registered, self.clock.now()) {
+            tell_doubled(&self.board);
+        }
         // Before the contact is shown: whoever waits for that reads the catalogue of this answer then.
         if let Some(update) = answer.catalogue {
             self.update_catalogue(update);

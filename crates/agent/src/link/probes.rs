@@ -14,8 +14,9 @@ use tokio::time::{Duration, Instant};
 
 use super::connection::Connection;
 use super::deliver::Delivery;
-use super::report_numbers::SharedNumbers;
+use super::report_numbers::{MOST_JUMPS, SharedNumbers};
 use crate::probe::KnownStores;
+use crate::report_board::ReportBoard;
 
 /// Time after which the stores are sent again although nothing changed; a server writes nothing then.
 const REPEAT: Duration = Duration::from_secs(60);
@@ -34,6 +35,8 @@ pub(super) struct ProbeSender {
     /// The file that says that this node has, or had, probes.
     pub(super) marker: PathBuf,
     pub(super) numbers: SharedNumbers<Stores>,
+    /// Where it is told that another agent reports as this machine.
+    pub(super) board: watch::Sender<ReportBoard>,
     pub(super) chosen: Option<ChosenStores>,
 }
 
@@ -79,11 +82,17 @@ impl Delivery for ProbeSender {
 
     async fn send(&self, (_, _, stores): &Self::Value) -> Result<(), CallError> {
         let sequence = self.numbers.next(stores);
-        let stores = stores.iter().map(|(name, store)| (name.to_string(), store.into())).collect();
-        let probes = NodeProbes { node: self.node.to_string(), received_at_ms: 0, sequence, stores };
-        let sent = self.connection.client()?.probes(self.namespace.as_str(), &probes).await;
-        self.numbers.sent(&sent);
-        sent
+        let told = stores.iter().map(|(name, store)| (name.to_string(), store.into())).collect();
+        let mut probes =
+            NodeProbes { node: self.node.to_string(), received_at_ms: 0, sequence, stores: told };
+        for _ in 0..MOST_JUMPS {
+            let sent = self.connection.client()?.probes(self.namespace.as_str(), &probes).await;
+            if !self.numbers.is_overtaken(&sent, Some(&self.board)) {
+                return sent;
+            }
+            probes.sequence = self.numbers.next(stores);
+        }
+        self.connection.client()?.probes(self.namespace.as_str(), &probes).await
     }
 
     /// A server that refuses them, or is of a release that does not know them, would do so again.

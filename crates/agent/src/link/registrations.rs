@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::connection::Connection;
 use super::deliver::Delivery;
+use super::registered::RegisteredAt;
 use super::start_gate::StartGate;
 use crate::report_board::ReportBoard;
 use crate::service::process_phase::AcknowledgedRegistrations;
@@ -32,6 +33,8 @@ pub(super) struct RegistrationSender {
     pub(super) board: watch::Receiver<ReportBoard>,
     /// How many reports were requested: a server that requests one has forgotten the registrations as well.
     pub(super) requested: watch::Receiver<u64>,
+    /// Where they are recorded.
+    pub(super) registered: Arc<RegisteredAt>,
     /// Closed until the health of every service is known, and every entity of the ledger has an account.
     pub(super) gate: StartGate,
 }
@@ -66,7 +69,11 @@ impl Delivery for RegistrationSender {
     }
 
     async fn send(&self, (_, registrations): &Self::Value) -> Result<(), CallError> {
-        self.connection.client()?.registration(self.namespace.as_str(), registrations).await
+        self.registered.sending();
+        let registered =
+            self.connection.client()?.registration(self.namespace.as_str(), registrations).await?;
+        self.registered.arrived(registered.revision);
+        Ok(())
     }
 
     fn delivered(&mut self, (_, registrations): &Self::Value) {

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::connection::Connection;
 use super::deliver::Delivery;
-use super::report_numbers::SharedNumbers;
+use super::report_numbers::{MOST_JUMPS, SharedNumbers};
 use super::start_gate::StartGate;
 use crate::report_board::ReportBoard;
 pub(super) use crate::report_board::ToldJobs;
@@ -60,14 +60,15 @@ impl Delivery for ReportSender {
 
     async fn send(&self, (requested, _, board): &Self::Value) -> Result<(), CallError> {
         let report = board.report(&self.node, self.clock.now(), &board.untold(&self.told_before(*requested)));
-        let report = v1::report::Report { sequence: self.numbers.next(board), ..report };
-        let sent = self.connection.client()?.report(self.namespace.as_str(), &report).await;
-        if self.numbers.sent(&sent)
-            && let Some(board) = &self.machine
-        {
-            board.send_if_modified(|board| !std::mem::replace(&mut board.is_doubled, true));
+        let mut report = v1::report::Report { sequence: self.numbers.next(board), ..report };
+        for _ in 0..MOST_JUMPS {
+            let sent = self.connection.client()?.report(self.namespace.as_str(), &report).await;
+            if !self.numbers.is_overtaken(&sent, self.machine.as_ref()) {
+                return sent;
+            }
+            report.sequence = self.numbers.next(board);
         }
-        sent
+        self.connection.client()?.report(self.namespace.as_str(), &report).await
     }
 
     fn delivered(&mut self, (requested, _, board): &Self::Value) {

@@ -107,9 +107,14 @@ async fn a_decommissioned_agent_ends_and_joins_anew_when_forced() {
     assert!(said.contains("decommissioned by admin: disk died"), "{said}");
     assert_eq!(status.connected_since_ms, None);
     assert!(bench.join().await.unwrap().already, "without force nothing changes");
+    // Whoever has copied its key has nothing of the next one.
+    let thief = bench.node_client();
     let mut request = bench.request(bench.token().await);
     request.force = true;
     assert!(!bellwether_agent::join::join(request).await.unwrap().already);
+    let stolen = thief.sync(NS, NODE, (0, None), std::time::Duration::from_millis(1)).await;
+    assert!(stolen.unwrap_err().to_string().contains("authentication failed"));
+    assert!(!bench.data_dir().join("node.key.join").exists());
     let gone = bellwether_agent::status::read(&bench.data_dir());
     assert!(gone.is_err(), "what is said of the node before is over: {gone:?}");
     let agent = bench.agent_again("[entity.web]\nstatic = [\"true\"]\n");

@@ -150,6 +150,18 @@ pub struct DrainRequest {
     pub force: bool,
 }
 
+/// Request to decommission a node.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DecommissionRequest {
+    /// Reason, one line of at most 512 bytes; may be empty.
+    #[serde(default)]
+    pub reason: String,
+    /// Whether also a node that is up and has members or OSDs of ensembles is decommissioned, which count as lost then.
+    #[serde(default)]
+    pub force: bool,
+}
+
 /// The reason for an operation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]

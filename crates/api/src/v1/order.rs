@@ -177,6 +177,10 @@ pub struct OrderPoll {
     pub order: Option<Order>,
     /// Whether the server has no report of this node; the agent then sends its whole report.
     pub report_requested: bool,
+    /// Whether somebody else has reported as this node, under another ledger than the one in the request, or registered services as it, after
+    /// the revision in the request.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overwritten: bool,
     /// Changes of the catalogue since the index in the request; absent if the request had none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalogue: Option<CatalogueUpdate>,

@@ -41,6 +41,14 @@ pub struct ServiceRegistrations {
     pub instances: Vec<ServiceRegistration>,
 }
 
+/// That the service registrations of a node are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Registered {
+    /// The revision at which they are recorded, which the next polls name; 0 if others were recorded meanwhile, or it is not known.
+    #[serde(default)]
+    pub revision: u64,
+}
+
 /// The registration of one service instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -124,6 +124,10 @@ pub(crate) enum NodeVerb {
         of: NodeName,
         #[command(flatten)]
         why: NodeReason,
+        /// Also if it is up and has members or OSDs of ensembles, which count as lost then: somebody else has its key, or it cannot be
+        /// reached
+        #[arg(long)]
+        force: bool,
         #[command(flatten)]
         consent: Consent,
     },

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use bellwether_api::client::CallError;
 use bellwether_api::v1::annotation::Annotation;
-use bellwether_api::v1::node::{AllowedServices, Cordon, Drain, LabelChange, NodeView};
+use bellwether_api::v1::node::{AllowedServices, Cordon, DecommissionRequest, Drain, LabelChange, NodeView};
 use bellwether_api::v1::not_runnable::Runnable;
 use bellwether_api::v1::pause::Pause;
 
@@ -17,7 +17,7 @@ use crate::confirm::confirm;
 use serde_json::json;
 
 use super::selected_nodes::picked;
-use crate::args::{ListFlags, NodeChoice, NodeVerb};
+use crate::args::{Consent, ListFlags, NodeChoice, NodeVerb};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::change::differences;
@@ -65,24 +65,35 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
             return super::job::list(context, ListFlags::default(), None, Some(of.name)).await;
         }
         NodeVerb::Logs(wanted) => return super::statuses::logs(context, wanted).await,
-        NodeVerb::Decommission { of, why, consent } => {
-            let name = of.name;
-            if client.node(namespace, &name).await?.node.decommissioned.is_some() {
-                context.show.changed(&format!("node {name}: unchanged, it is decommissioned"));
-                return Ok(Exit::Yes);
-            }
-            let lost = members::lost(context, &name).await;
-            let lost: String = lost.into_iter().map(|line| line + "\n").collect();
-            confirm(&format!("{lost}decommission node {name} for good?"), consent)?;
-            client.decommission_node(namespace, &name, &why.reason).await?;
-            context.show.changed(&format!("node {name}: decommissioned"));
-            context.show.note(
-                "its agent ends; the processes that it supervises keep running, unless its services_on_exit is \"stop\": end \
-                 them on the machine",
-            );
+        NodeVerb::Decommission { of, why, force, consent } => {
+            let request = DecommissionRequest { reason: why.reason, force };
+            decommission(context, &of.name, (&request, consent)).await?;
         }
     }
     Ok(Exit::Yes)
+}
+
+/// Decommissions a node after the question whether that is meant.
+async fn decommission(
+    context: &Context,
+    name: &str,
+    (request, consent): (&DecommissionRequest, Consent),
+) -> Result<(), Failure> {
+    let (client, namespace) = (&context.client, &context.namespace);
+    if client.node(namespace, name).await?.node.decommissioned.is_some() {
+        context.show.changed(&format!("node {name}: unchanged, it is decommissioned"));
+        return Ok(());
+    }
+    let lost = members::lost(context, name).await;
+    let lost: String = lost.into_iter().map(|line| line + "\n").collect();
+    confirm(&format!("{lost}decommission node {name} for good?"), consent)?;
+    client.decommission_node_as(namespace, name, request).await?;
+    context.show.changed(&format!("node {name}: decommissioned"));
+    context.show.note(
+        "its agent ends; the processes that it supervises keep running, unless its services_on_exit is \"stop\": end \
+         them on the machine",
+    );
+    Ok(())
 }
 
 /// Says whether a node begins runs, and reports what changed.

@@ -70,16 +70,31 @@ async fn delete(context: &Context, name: &str, force: bool, consent: Consent) ->
     Ok(())
 }
 
+/// Notes that no machine can join under a name yet, as a node has it. Who may not read nodes learns it from the join.
+async fn note_in_use(context: &Context, name: &str) {
+    let node = context.client.node(&context.namespace, name).await;
+    if node.is_ok_and(|view| view.node.decommissioned.is_none()) {
+        context.show.note(&format!(
+            "a node has the name {name}: another machine, or this one with a new disk, can join under it once that is decommissioned: bellwether node \
+             decommission {name}"
+        ));
+    }
+}
+
 pub(super) async fn join(context: &Context, verb: JoinTokenVerb) -> CommandResult {
     match verb {
         JoinTokenVerb::Create { node, expires_in, labels, services } => {
             let namespace = Some(context.namespace.clone());
             let expires_in = expires_in.map(|span| span.to_string());
             let services = if services.is_empty() { vec!["*".to_owned()] } else { services };
+            let named = node.clone();
             let request = NewJoinToken { namespace, node, expires_in, labels, services };
             let made = context.client.create_join_token(&request).await?;
             context.show.data(&made, || vec![made.secret.clone()], |_| made.secret.clone())?;
             context.show.changed("join token: created; it is shown only once and admits one node, once");
+            if let Some(name) = named {
+                note_in_use(context, &name).await;
+            }
         }
         JoinTokenVerb::List => {
             let page = context.client.join_tokens().await?;

@@ -51,7 +51,7 @@ impl Setup {
     }
 
     /// The certificates of the authorities that clients trust.
-    fn ca(&self) -> PathBuf {
+    pub(crate) fn ca(&self) -> PathBuf {
         let several = self.dir.path().join("server/pki/trusted.pem");
         if several.exists() { several } else { self.dir.path().join("server/pki/ca.pem") }
     }

@@ -10,6 +10,7 @@ use crate::records::key::Record;
 use crate::records::node::Node;
 use crate::records::registrations::{KnownService, ServiceRegistration, ServiceRegistrations};
 use crate::verdict::{Changeset, Write};
+use crate::words::counter::Revision;
 use crate::words::name::{InstanceName, NodeName, ServiceName};
 use crate::words::time::Timestamp;
 use crate::world::fleet::Fleet;
@@ -37,11 +38,7 @@ pub fn next_part(fleet: &Fleet, new: &ServiceRegistrations) -> (ServiceRegistrat
         left -= 1;
     }
     for (key, registration) in &new.instances {
-        let before = last.instances.get(key);
-        let is_same = before.is_some_and(|before| {
-            ServiceRegistration { since: before.since, ..registration.clone() } == *before
-        });
-        if is_same {
+        if is_same(last, (key, registration)) {
             continue;
         }
         if left == 0 {
@@ -51,6 +48,26 @@ pub fn next_part(fleet: &Fleet, new: &ServiceRegistrations) -> (ServiceRegistrat
         left -= 1;
     }
     (new.clone(), true)
+}
+
+/// Whether this instance is recorded as it is registered.
+fn is_same(
+    last: &ServiceRegistrations,
+    (key, registration): (&(ServiceName, InstanceName), &ServiceRegistration),
+) -> bool {
+    let before = last.instances.get(key);
+    before
+        .is_some_and(|before| ServiceRegistration { since: before.since, ..registration.clone() } == *before)
+}
+
+/// The revision at which these service registrations are recorded; `None` if what is recorded differs.
+#[must_use]
+pub fn recorded(fleet: &Fleet, registrations: &ServiceRegistrations) -> Option<Revision> {
+    let kept = fleet.registrations.get(&registrations.node)?;
+    let is_all = kept.value.addresses == registrations.addresses
+        && kept.value.instances.len() == registrations.instances.len()
+        && registrations.instances.iter().all(|of| is_same(&kept.value, of));
+    is_all.then_some(kept.revision)
 }
 
 /// The changes to write for a node's service registrations; `None` if they are the same as before.

@@ -51,6 +51,12 @@ impl<T: Clone + PartialEq> ReportNumbers<T> {
         if self.sent.is_some() { Some(self.last) } else { None }
     }
 
+    /// Whether any has arrived.
+    #[must_use]
+    pub const fn has_arrived(&self) -> bool {
+        self.any_arrived
+    }
+
     /// The last report has arrived.
     pub const fn delivered(&mut self) {
         (self.acknowledged, self.any_arrived, self.jump) = (true, true, PER_SECOND);
@@ -111,5 +117,16 @@ mod tests {
         let now = Timestamp::from_millis(5_000);
         let (mut one, mut other) = (ReportNumbers::new(now, 7), ReportNumbers::new(now, 70_000));
         assert!((0..100).all(|turn| one.next(&turn) < other.next(&turn)));
+    }
+
+    #[test]
+    fn a_few_jumps_are_above_the_largest_number_that_somebody_else_may_have_sent() {
+        let mut numbers = ReportNumbers::new(Timestamp::from_millis(5_000), 7);
+        numbers.next(&1);
+        numbers.delivered();
+        for _ in 0..16 {
+            assert!(numbers.overtaken(), "all of its own are earlier");
+        }
+        assert_eq!(numbers.next(&2), u64::MAX);
     }
 }

@@ -33,7 +33,7 @@ pub(super) struct AuditedRoute<'a> {
 impl AuditedRoute<'_> {
     /// Whether it reads the values of secrets, or may change something on behalf of a person, a program or a machine that joins. What nodes report of themselves, many
     /// times a minute, is none of this.
-    fn changes(&self, method: &Method, identity: &Identity) -> bool {
+    pub(super) fn changes(&self, method: &Method, identity: &Identity) -> bool {
         let is_read = *method == Method::GET || self.path == paths::ACCESS_REVIEW;
         let reads = self.need.right().is_some_and(|right| right.verb == Verb::Get);
         let is_own = matches!(identity, Identity::Node(_));

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::body::HttpBody;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -24,8 +23,10 @@ use super::currency;
 use super::input::PathParams;
 use super::listen::Peer;
 use super::node_certificate::{
-    has_expired, is_of_retired, is_of_trusted, is_shown, named, next_key_shown, node,
+    earlier_key, has_expired, is_of_retired, is_of_trusted, is_shown, named, next_key_shown, node,
+    tell_of_earlier_key,
 };
+use super::node_quota::take_quota;
 use super::problem::{FORBIDDEN_HINT, Failure};
 use super::readable::Readable;
 use super::route_object::object;
@@ -33,7 +34,6 @@ use super::state::AppState;
 use super::waited;
 use crate::metrics::ShownCredential;
 use crate::pki::CertificateIdentity;
-use crate::quotas::QuotaUse;
 use crate::{job_rights, rights, secret};
 
 /// The authenticated and authorised caller.
@@ -189,26 +189,8 @@ async fn enter(
     let place = entering.await.map_err(Failure::into_response)?;
     // As of now: what the caller may do may have changed while its body arrived, or while it waited.
     let identity = authorised(app, request, &route, named).await?;
-    take_bytes(app, request, (route.path, &identity)).await?;
+    take_quota(app, request, (route, &identity)).await?;
     Ok((identity, Some(place)))
-}
-
-/// Uses some of a node's quota of bytes. Logs that somebody reads are sent on request and not stored.
-fn take_bytes(
-    app: &AppState,
-    request: &Request,
-    (path, identity): (&'static str, &Identity),
-) -> impl Future<Output = Result<(), Response>> + Send {
-    let bytes = request.body().size_hint().exact().unwrap_or_default();
-    let peer = request.extensions().get::<Peer>();
-    let home = peer.and_then(|peer| peer.bearer.as_ref()).map(|bearer| bearer.namespace.clone());
-    let is_counted = bytes > 0 && path != paths::NODE_JOB_LOGS;
-    let node = home.filter(|_| is_counted).map(|home| (home, identity.actor()));
-    async move {
-        let Some((home, actor)) = node else { return Ok(()) };
-        let taken = Box::pin(app.records.transactor.take_quota(&home, &actor, QuotaUse::Bytes(bytes)));
-        taken.await.map_err(|used| Failure::from(used).into_response())
-    }
 }
 
 /// The caller's identity, if it has access.
@@ -230,7 +212,10 @@ fn authorised(
         if let Some(busy) = unknown.and_then(|_| too_many(failures, shown, address)) {
             return (None, None, busy.into_response());
         }
-        let failed = unknown.map(|shown| (shown, address.and_then(|address| failures.count(address, shown))));
+        let failed = unknown.map(|shown| {
+            let delayed = address.and_then(|address| failures.count(address, shown));
+            (shown, delayed, earlier_key(app, request))
+        });
         (Some(route.refused(app, request, (&identity, &denied))), failed, refuse(app, request, denied))
     });
     async move {
@@ -241,7 +226,10 @@ fn authorised(
         if let Some(entry) = entry {
             Box::pin(app.audit.record_refused(entry, app.clock.now())).await;
         }
-        if let Some((credential, delayed)) = failed {
+        if let Some((credential, delayed, earlier)) = failed {
+            if let Some(node) = earlier {
+                Box::pin(tell_of_earlier_key(app, node)).await;
+            }
             app.traffic.metrics.unauthenticated.get_or_create(&ShownCredential { credential }).inc();
             if let Some(delayed) = delayed {
                 Box::pin(delayed.wait()).await;

@@ -6,15 +6,18 @@ use std::sync::Arc;
 use axum::extract::Request;
 use bellwether_core::access::Identity;
 use bellwether_core::records::node::Node;
+use bellwether_core::verdict::Changeset;
+use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_core::world::World;
 use http::header;
 
 use super::listen::Peer;
 use super::problem::Failure;
 use super::state::AppState;
-use crate::ops;
 use crate::ops::scope::NodeScope;
 use crate::pki::CertificateIdentity;
+use crate::transactor::CommitContext;
+use crate::{earlier_keys, ops};
 
 /// The node whose present certificate was shown.
 pub(super) fn node(world: &World, request: &Request) -> Option<(CertificateIdentity, Arc<Node>)> {
@@ -27,6 +30,29 @@ pub(super) fn node(world: &World, request: &Request) -> Option<(CertificateIdent
 pub(super) fn named(world: &World, request: &Request) -> Option<Arc<Node>> {
     let bearer = request.extensions().get::<Peer>()?.bearer.as_ref()?;
     Some(world.fleets.get(&bearer.namespace)?.nodes.get(&bearer.node)?.value.clone())
+}
+
+/// The node that has shown, in place of a token, a key that it had before, and was not decommissioned since.
+pub(super) fn earlier_key(app: &AppState, request: &Request) -> Option<(Namespace, NodeName)> {
+    let bearer = request.extensions().get::<Peer>()?.bearer.as_ref()?;
+    let node =
+        named(&app.world(), request).filter(|_| !request.headers().contains_key(header::AUTHORIZATION))?;
+    let is_earlier = node.decommissioned.is_none() && !node.has_key(&bearer.key_fingerprint);
+    is_earlier.then(|| (bearer.namespace.clone(), bearer.node.clone()))
+}
+
+/// Tells of a node that shows a key that it had before, unless that is known.
+pub(super) async fn tell_of_earlier_key(app: &AppState, of: (Namespace, NodeName)) {
+    if !app.traffic.earlier_keys.shown(&of, app.clock.now()) {
+        return;
+    }
+    let (namespace, node) = of;
+    tracing::warn!(%namespace, %node, "an agent shows a key that its node had before");
+    let told = Changeset { writes: Vec::new(), events: vec![earlier_keys::event(&node)] };
+    let (transactor, by) = (&app.records.transactor, CommitContext::decider());
+    if let Err(error) = transactor.commit(&app.world(), &namespace, by, vec![told]).await {
+        tracing::warn!(%namespace, %node, %error, "cannot record that an earlier key was shown");
+    }
 }
 
 /// Whether a certificate of a node was shown, known here or not.

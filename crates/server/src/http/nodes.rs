@@ -7,7 +7,9 @@ use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::read_some;
 use bellwether_api::v1;
-use bellwether_api::v1::node::{AllowedServices, DrainRequest, LabelChange, NodeView, Reason};
+use bellwether_api::v1::node::{
+    AllowedServices, DecommissionRequest, DrainRequest, LabelChange, NodeView, Reason,
+};
 use bellwether_api::v1::not_runnable::Runnable;
 
 use bellwether_core::access::{ObjectKind, Right};
@@ -257,14 +259,10 @@ pub(crate) async fn decommission(
     caller: Authenticated,
     NamespacePath(namespace): NamespacePath,
     Node(name): Node,
-    OptionalBody(because): OptionalBody<Reason>,
+    OptionalBody(request): OptionalBody<DecommissionRequest>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::decommission::decommission(
-        &app.records.transactor,
-        scope(&namespace, &name, &caller.actor()),
-        &because.reason,
-    )
-    .await?;
+    let (actor, transactor) = (caller.actor(), &app.records.transactor);
+    ops::node::decommission::decommission(transactor, scope(&namespace, &name, &actor), &request).await?;
     Ok(JsonAnswer(Empty {}))
 }
 

@@ -5,7 +5,7 @@ use bellwether_api::list::tables::SERVICES;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::http_sd::{self, TargetGroup};
-use bellwether_api::v1::registrations::ServiceRegistrations;
+use bellwether_api::v1::registrations::{Registered, ServiceRegistrations};
 use bellwether_api::v1::service::{CatalogueChange, CatalogueUpdate, Instance, ServiceSummary, ServiceView};
 use bellwether_core::words::counter::{LogPosition, Revision};
 use bellwether_core::words::name::{Namespace, ServiceName};
@@ -26,10 +26,10 @@ pub(crate) async fn registration(
     NamespacePath(namespace): NamespacePath,
     Node(name): Node,
     JsonBody(registrations): JsonBody<ServiceRegistrations>,
-) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::registrations::absorb_registrations(&app.records.transactor, &namespace, &name, registrations)
-        .await?;
-    Ok(JsonAnswer(Empty {}))
+) -> Result<JsonAnswer<Registered>, Failure> {
+    let transactor = &app.records.transactor;
+    let absorbing = ops::registrations::absorb_registrations(transactor, &namespace, &name, registrations);
+    Ok(JsonAnswer(Registered { revision: absorbing.await?.get() }))
 }
 
 /// Every known service; with `wait`, once the catalogue changed after `index`.

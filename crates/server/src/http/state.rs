@@ -21,6 +21,7 @@ use crate::audit::AuditLog;
 use crate::config::etcd::Etcd;
 use crate::decider_failures::DeciderFailures;
 use crate::discovery::settings::DiscoverySettings;
+use crate::earlier_keys::EarlierKeys;
 use crate::freshness::Freshness;
 use crate::hooks::settings::HookSettings;
 use crate::installation::Installation;
@@ -139,6 +140,8 @@ pub struct TrafficContext {
     pub sessions: Sessions,
     /// Failed authentications, by network.
     pub authentication_failures: AuthenticationFailures,
+    /// Nodes that have shown a key that they had before.
+    pub earlier_keys: EarlierKeys,
     /// Readers of logs of jobs.
     pub log_requests: LogRequests,
     /// The threads on which reads of people run.

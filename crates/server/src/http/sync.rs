@@ -59,7 +59,8 @@ pub(crate) async fn sync(
     // Opened before the world is read, so that an order in between wakes this poll.
     let mut session = app.traffic.sessions.open(&namespace, &name);
     // As of now: it goes on reporting while the poll waits.
-    let is_overtaken = is_overtaken(&app.world(), (&namespace, &name), known.reported);
+    let is_overwritten = is_overwritten(&app.world(), (&namespace, &name), &known);
+    let is_overtaken = is_overwritten || is_overtaken(&app.world(), (&namespace, &name), known.reported);
     let is_wanted = is_overtaken || lacks_report(&app.world(), &namespace, &name);
     let wait = if is_wanted { wait.min(UNREPORTED_WAIT) } else { wait };
     let mut catalogue = app.traffic.sessions.catalogue(&namespace);
@@ -98,6 +99,7 @@ pub(crate) async fn sync(
     Ok(JsonAnswer(OrderPoll {
         order,
         report_requested: is_overtaken || lacks_report(&world, &namespace, &name),
+        overwritten: is_overwritten,
         catalogue,
         servers,
         params,
@@ -119,17 +121,33 @@ struct Known {
     authorities: Option<u64>,
     /// Number of the last report that its agent sent; `None` before the first one.
     reported: Option<u64>,
+    /// Revision at which its registrations were recorded last; `None` before, and while others are sent.
+    registered: Option<u64>,
+    /// Ledger of its reports; `None` before the first one has arrived.
+    ledger: Option<String>,
 }
 
 /// What a node says that it has, the tag of its list of servers, and how long it waits.
 fn asked(query: &QueryParams) -> Result<(Known, Option<String>, Duration), Failure> {
-    query.only(&["generation", "catalogue", "servers", "params", "authorities", "reported", "wait"])?;
+    query.only(&[
+        "generation",
+        "catalogue",
+        "servers",
+        "params",
+        "authorities",
+        "reported",
+        "registered",
+        "ledger",
+        "wait",
+    ])?;
     let known = Known {
         generation: Generation::new(query.get("generation")?.unwrap_or_default()),
         catalogue: query.get("catalogue")?.map(LogPosition::new),
         params: query.get("params")?,
         authorities: query.get("authorities")?,
         reported: query.get("reported")?,
+        registered: query.get("registered")?,
+        ledger: query.get("ledger")?,
     };
     let wait = query.get::<String>("wait")?.map_or(Ok(WAIT), |_| query.wait())?;
     Ok((known, query.get("servers")?, wait))
@@ -198,6 +216,15 @@ fn newer(
 fn is_overtaken(world: &World, (namespace, name): (&Namespace, &NodeName), sent: Option<u64>) -> bool {
     let last = || Some(world.fleets.get(namespace)?.reports.get(name)?.value.sequence);
     sent.zip(last()).is_some_and(|(sent, last)| last > sent)
+}
+
+/// Whether somebody else has reported as this node, with a ledger of their own, or registered services as it, since its agent did.
+fn is_overwritten(world: &World, (namespace, name): (&Namespace, &NodeName), known: &Known) -> bool {
+    let Some(fleet) = world.fleets.get(namespace) else { return false };
+    let registered = fleet.registrations.get(name).map(|kept| kept.revision.get());
+    let ledger = fleet.reports.get(name).and_then(|kept| kept.value.ledger.as_ref());
+    registered.zip(known.registered).is_some_and(|(now, then)| now > then)
+        || ledger.zip(known.ledger.as_ref()).is_some_and(|(now, own)| now.to_string() != *own)
 }
 
 fn lacks_report(world: &World, namespace: &Namespace, name: &NodeName) -> bool {

@@ -51,26 +51,11 @@ pub async fn join(
     transactor
         .change(&namespace, &actor, |world, fleet, now| {
             if has_joined_already(world, fleet, &hash, &name, &issued.key_fingerprint) {
-                return Ok((None, ()));
+                return Ok::<_, OpError>((None, ()));
             }
             let token = join_token::usable(world, &hash, &namespace, &name, now)?;
             let labels = labels_of(&token, &labels)?;
-            let other = |node: &&Versioned<Node>| node.value.key_fingerprint != issued.key_fingerprint;
-            if fleet.active_node(&name).filter(other).is_some() {
-                return Err(OpError::Exists {
-                    what: format!("join as {name}"),
-                    reason: "the name is in use; pick another, or decommission that node first".to_owned(),
-                });
-            }
-            // The host that was decommissioned may run it still: this machine is not to be taken for it.
-            if let Some(cluster) = fleet.hosts_still(&name) {
-                return Err(OpError::Refused {
-                    reason: format!(
-                        "join as {name}: a node of this name was decommissioned just now and hosts the manager of cluster {cluster}"
-                    ),
-                    hint: Some("try again in a moment, once a server leads the control plane".to_owned()),
-                });
-            }
+            refuse_taken(fleet, &name, &issued.key_fingerprint)?;
             let node = Node {
                 name: name.clone(),
                 labels,
@@ -186,6 +171,35 @@ pub async fn key_shown(
             Ok::<_, OpError>((Some(Changeset { writes, events: Vec::new() }), ()))
         })
         .await
+}
+
+/// Refuses a name that another node has, or may run under still, and a key that others may have.
+fn refuse_taken(fleet: &Fleet, name: &NodeName, key: &str) -> Result<(), OpError> {
+    let other = |node: &&Versioned<Node>| node.value.key_fingerprint != key;
+    if fleet.active_node(name).filter(other).is_some() {
+        return Err(OpError::Exists {
+            what: format!("join as {name}"),
+            reason: "the name is in use; pick another, or decommission that node first".to_owned(),
+        });
+    }
+    let mut former = fleet.nodes.get(name).map(|kept| &kept.value).into_iter();
+    if former.any(|node| node.decommissioned.is_some() && node.has_key(key)) {
+        let reason = format!(
+            "join as {name}: its key is the one of the node that was decommissioned, which others may have"
+        );
+        let hint = Some("join with another one: bellwether agent join --force".to_owned());
+        return Err(OpError::Refused { reason, hint });
+    }
+    // The host that was decommissioned may run it still: this machine is not to be taken for it.
+    if let Some(cluster) = fleet.hosts_still(name) {
+        return Err(OpError::Refused {
+            reason: format!(
+                "join as {name}: a node of this name was decommissioned just now and hosts the manager of cluster {cluster}"
+            ),
+            hint: Some("try again in a moment, once a server leads the control plane".to_owned()),
+        });
+    }
+    Ok(())
 }
 
 /// Sets and removes labels.

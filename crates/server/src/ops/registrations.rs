@@ -3,14 +3,15 @@
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
 use bellwether_core::access::Identity;
-use bellwether_core::decide::registrations::{absorb, next_part};
+use bellwether_core::decide::registrations::{absorb, next_part, recorded};
 use bellwether_core::records::registrations::ServiceRegistrations;
+use bellwether_core::words::counter::Revision;
 use bellwether_core::words::name::{Namespace, NodeName};
 
 use super::OpError;
 use crate::transactor::Transactor;
 
-/// Absorbs the service registrations of a node.
+/// Absorbs the service registrations of a node. Returns the revision at which they are recorded; 0 if others were recorded meanwhile.
 ///
 /// # Errors
 /// [`OpError::Invalid`] when they are of another node or a field is not valid; [`OpError::NotFound`] for a node that
@@ -20,7 +21,7 @@ pub async fn absorb_registrations(
     namespace: &Namespace,
     node: &NodeName,
     shape: v1::registrations::ServiceRegistrations,
-) -> Result<(), OpError> {
+) -> Result<Revision, OpError> {
     if shape.node != node.as_str() {
         let reason = format!("{:?} is not {node}: a node registers its own services only", shape.node);
         return Err(ShapeError::at("node", reason).into());
@@ -36,7 +37,10 @@ pub async fn absorb_registrations(
             Ok((absorb(fleet, part, now), is_all))
         });
         if absorbing.await? {
-            return Ok(());
+            let world = transactor.world();
+            let fleet = world.fleets.get(namespace);
+            let recorded = fleet.and_then(|fleet| recorded(fleet, &registrations));
+            return Ok(recorded.unwrap_or_default());
         }
     }
 }

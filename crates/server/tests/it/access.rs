@@ -12,6 +12,7 @@ use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 
 use crate::harness::{Installation, join_request, policy, problem, set_entity, until, version};
+use crate::hooked::eventually;
 
 #[tokio::test]
 async fn a_join_token_lets_one_machine_in_once() {
@@ -118,6 +119,15 @@ async fn a_renewal_makes_a_new_key_and_the_one_before_opens_nothing_once_it_is_s
     third.renew("default", "web-1", &renewal().1).await.unwrap();
     let (code, told) = problem(poll(&second).await);
     assert_eq!(code, Code::Unauthenticated, "{told}");
+    // Who goes on with a key that the node had before is told of: the node itself may be who is refused.
+    let admin = installation.admin();
+    let told = async || {
+        assert_eq!(problem(poll(&second).await).0, Code::Unauthenticated);
+        let events = admin.events("default", None, 1_000, std::time::Duration::ZERO).await.unwrap().items;
+        events.into_iter().filter(|event| event.kind == "node.earlier_key_shown").collect::<Vec<_>>()
+    };
+    let told = eventually("it is told", async || Some(told().await).filter(|told| !told.is_empty())).await;
+    assert_eq!((told.len(), told[0].subject.as_str()), (1, "node/web-1"));
 }
 
 #[tokio::test]

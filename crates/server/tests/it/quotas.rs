@@ -59,3 +59,21 @@ async fn a_node_that_makes_up_names_is_limited_and_told_and_nobody_else_is() {
     let page = admin.text("/metrics", SOON).await.unwrap();
     assert!(!page.contains("bellwether_node_quota_refused_total 0"), "{page}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_reads_its_secrets_again_and_again_does_not_roll_over_the_audit_log() {
+    let installation = Installation::patient().await;
+    let (bad, good) = (installation.node("bad-1").await, installation.node("good-1").await);
+    let mut read = 0;
+    let problem = loop {
+        match bad.client.node_secrets("default", "bad-1").await {
+            Ok(_) => read += 1,
+            Err(CallError::Problem(problem)) => break problem,
+            Err(other) => panic!("{other:?}"),
+        }
+        assert!(read < 10_000, "it goes on");
+    };
+    assert_eq!((problem.status, problem.code), (429, Code::Busy));
+    assert!(problem.retry_after_ms.is_some());
+    good.client.node_secrets("default", "good-1").await.unwrap();
+}

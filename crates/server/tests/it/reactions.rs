@@ -256,3 +256,14 @@ async fn a_reaction_that_no_condition_can_have_run_anything_is_refused() {
         ReactionSpec { nodes: Some("manager".to_owned()), ..on("condition = no_primary", "repair") };
     assert_eq!(admin.set_reaction("default", "repair", &manager).await.unwrap().warning, None);
 }
+
+#[tokio::test]
+async fn what_was_wrong_with_a_data_store_is_over_once_its_node_is_decommissioned() {
+    let installation = Installation::lenient().await;
+    let (admin, node) = (installation.admin(), installation.node("db-1").await);
+    reports(&node, 1, "down").await;
+    let conditions = async || admin.overview("default").await.unwrap().conditions;
+    eventually("it is a condition of the fleet", async || (conditions().await == 1).then_some(())).await;
+    admin.decommission_node("default", "db-1", "it burned").await.unwrap();
+    eventually("it is none any more", async || (conditions().await == 0).then_some(())).await;
+}

@@ -42,7 +42,7 @@ fn order(generation: u64, term: u64) -> v1::order::Order {
 /// Has an answer handled to a poll with the identity in use.
 async fn handle(poll: &mut OrderPoll, answer: v1::order::OrderPoll) -> Option<Span> {
     let shown = poll.connection.identity();
-    poll.handle(answer, shown).await
+    poll.handle(answer, (shown, None)).await
 }
 
 /// A poll without a server.
@@ -80,6 +80,7 @@ fn poll(dir: &std::path::Path, contact: watch::Sender<ServerContact>) -> OrderPo
         board: watch::Sender::new(ReportBoard::default()),
         report_requests: watch::Sender::new(0),
         numbers: std::sync::Arc::new(SharedNumbers::new(Timestamp::EPOCH)),
+        registered: std::sync::Arc::default(),
         deliveries: watch::Sender::new(0).subscribe(),
         snapshot: watch::Sender::default(),
         wants_catalogue: watch::channel(false).1,
@@ -165,6 +166,7 @@ async fn a_refused_order_does_not_stop_polling() {
     let answer = |order, catalogue| v1::order::OrderPoll {
         order: Some(order),
         report_requested: false,
+        overwritten: false,
         catalogue,
         servers: None,
         params: None,

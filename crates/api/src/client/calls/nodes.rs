@@ -11,13 +11,15 @@ use crate::v1::ensemble::reports::NodeMembers;
 use crate::v1::facts::{NodeFacts, RequestedRescan};
 use crate::v1::failure::Failures;
 use crate::v1::log::{NewLog, NodeLog};
-use crate::v1::node::{AllowedServices, DrainRequest, LabelChange, NodeView, Reason, SilentNode};
+use crate::v1::node::{
+    AllowedServices, DecommissionRequest, DrainRequest, LabelChange, NodeView, Reason, SilentNode,
+};
 use crate::v1::not_runnable::Runnable;
 use crate::v1::order::OrderPoll;
 use crate::v1::page::Page;
 use crate::v1::pause::Resumed;
 use crate::v1::probes::NodeProbes;
-use crate::v1::registrations::ServiceRegistrations;
+use crate::v1::registrations::{Registered, ServiceRegistrations};
 use crate::v1::report::Report;
 use crate::v1::status::Status;
 
@@ -55,12 +57,16 @@ pub struct NodeKnowledge {
     pub authorities: Option<u64>,
     /// Number of the last report that its agent sent; `None` before the first one.
     pub reported: Option<u64>,
+    /// Revision at which its service registrations were recorded last; `None` before, and while others are sent.
+    pub registered: Option<u64>,
+    /// Ledger of its reports; `None` before the first one has arrived.
+    pub ledger: Option<String>,
 }
 
 impl From<(u64, Option<u64>)> for NodeKnowledge {
     /// The first poll: no order and no catalogue.
     fn from((generation, catalogue): (u64, Option<u64>)) -> Self {
-        Self { generation, catalogue, servers: None, params: None, authorities: None, reported: None }
+        Self { generation, catalogue, ..Self::default() }
     }
 }
 
@@ -184,6 +190,20 @@ impl Client {
         self.because(&fill(paths::NODE_DECOMMISSION, &[namespace, name]), reason).await
     }
 
+    /// Decommissions a node permanently, as this says.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn decommission_node_as(
+        &self,
+        namespace: &str,
+        name: &str,
+        request: &DecommissionRequest,
+    ) -> Result<(), CallError> {
+        let path = fill(paths::NODE_DECOMMISSION, &[namespace, name]);
+        self.send::<_, Nothing>(Method::POST, &path, request, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
     /// Records that a node is expected to join.
     ///
     /// # Errors
@@ -239,7 +259,7 @@ impl Client {
         self.send::<_, Nothing>(Method::DELETE, &path, &(), DEFAULT_DEADLINE).await.map(|_| ())
     }
 
-    /// Sends this node's service registrations.
+    /// Sends this node's service registrations. Returns where they are recorded.
     ///
     /// # Errors
     /// [`CallError`].
@@ -247,9 +267,9 @@ impl Client {
         &self,
         namespace: &str,
         registrations: &ServiceRegistrations,
-    ) -> Result<(), CallError> {
+    ) -> Result<Registered, CallError> {
         let path = fill(paths::NODE_REGISTRATIONS, &[namespace, &registrations.node]);
-        self.send::<_, Nothing>(Method::PUT, &path, registrations, DEFAULT_DEADLINE).await.map(|_| ())
+        self.send(Method::PUT, &path, registrations, DEFAULT_DEADLINE).await
     }
 
     /// Sends this node's facts.
@@ -358,6 +378,12 @@ impl Client {
         }
         if let Some(number) = known.reported {
             path.push_str(&format!("&reported={number}"));
+        }
+        if let Some(revision) = known.registered {
+            path.push_str(&format!("&registered={revision}"));
+        }
+        if let Some(ledger) = &known.ledger {
+            path.push_str(&format!("&ledger={}", encode(ledger)));
         }
         self.get(&path, wait + BEYOND_WAIT).await
     }

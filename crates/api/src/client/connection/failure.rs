@@ -39,16 +39,18 @@ const fn off_clock(error: &rustls::CertificateError) -> Option<&'static str> {
     }
 }
 
-/// What is wrong with the clock of this machine, by the errors of TLS among the causes.
-fn clock_reason(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
+/// What is wrong with the clock of this machine, or what we refuse ourselves, by the errors of TLS among the causes.
+fn tls_reason<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a str> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(inner) = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
             next = Some(inner);
             continue;
         }
-        if let Some(rustls::Error::InvalidCertificate(reason)) = error.downcast_ref() {
-            return off_clock(reason);
+        match error.downcast_ref() {
+            Some(rustls::Error::InvalidCertificate(reason)) => return off_clock(reason),
+            Some(rustls::Error::General(reason)) => return Some(reason),
+            Some(_) | None => {}
         }
         next = error.source();
     }
@@ -77,7 +79,7 @@ fn io_reason(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> 
 
 /// An error with all its causes in one line, each cause once; of a connection that failed, its plain reason alone.
 pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    if let Some(reason) = clock_reason(error).or_else(|| io_reason(error)) {
+    if let Some(reason) = tls_reason(error).or_else(|| io_reason(error)) {
         return reason.to_owned();
     }
     let mut parts = vec![error.to_string()];

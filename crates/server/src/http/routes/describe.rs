@@ -260,6 +260,8 @@ fn query_parameter(name: &str) -> Parameter {
         "catalogue" => ("Index up to which the node knows the catalogue.", number()),
         "params" => ("Tag of the params that the node reads without a rollout.", text()),
         "reported" => ("Number of the last report that the node's agent sent.", number()),
+        "registered" => ("Revision at which the node's service registrations were recorded last.", number()),
+        "ledger" => ("Ledger of the reports that the node's agent sent.", text()),
         "authorities" => ("Version of the authorities that the node trusts; 0 if there is none.", number()),
         "servers" => ("Tag of the list of servers that the node knows.", text()),
         "consistency" => (

@@ -359,7 +359,17 @@ pub(super) fn agents(routes: Routes) -> Routes {
         )
         .add::<Empty, OrderPoll, _, _>(
             route(Get, paths::NODE_ORDER, RequiredAccess::OwnNode, "Wait for a newer order (long poll)")
-                .query(&["generation", "catalogue", "servers", "params", "authorities", "reported", "wait"]),
+                .query(&[
+                    "generation",
+                    "catalogue",
+                    "servers",
+                    "params",
+                    "authorities",
+                    "reported",
+                    "registered",
+                    "ledger",
+                    "wait",
+                ]),
             sync::sync,
         )
         .add::<Renew, Joined, _, _>(

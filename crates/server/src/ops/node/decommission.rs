@@ -1,5 +1,6 @@
 //! Decommissions a node: first it leaves the runs that are in progress, then the fleet.
 
+use bellwether_api::v1::node::DecommissionRequest;
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::ensemble::EnsembleMode;
 use bellwether_core::records::ensemble_members::{EnsembleMembers, MemberPhase};
@@ -16,14 +17,21 @@ use crate::ops::run::switch;
 use crate::ops::{OpError, cause, event, reason};
 use crate::transactor::Transactor;
 
+/// What ends a node that cannot be trusted, or told, to give up what it has.
+const FORCE: &str = "if somebody else has its key, or it cannot be reached, add --force: what it has counts as lost, and is replaced from the others";
+
 /// Removes a node for good. The runs in progress go on without it, and those that were on this node alone are aborted: a machine that
 /// takes its name later is another one.
 ///
 /// # Errors
-/// [`OpError::NotFound`]; [`OpError::Refused`] for the manager of a cluster, and for a node that is up and has a member of an ensemble; [`OpError::Invalid`].
-pub async fn decommission(transactor: &Transactor, scope: NodeScope<'_>, text: &str) -> Result<(), OpError> {
+/// [`OpError::NotFound`]; [`OpError::Refused`] for the manager of a cluster, and, unless it is forced, for a node that is up and has a member of an ensemble; [`OpError::Invalid`].
+pub async fn decommission(
+    transactor: &Transactor,
+    scope: NodeScope<'_>,
+    request: &DecommissionRequest,
+) -> Result<(), OpError> {
     let NodeScope { namespace, node: name, actor } = scope;
-    let reason = reason(text)?;
+    let reason = reason(&request.reason)?;
     // A run may list many nodes, so that each is a commit of its own.
     while transactor
         .change(namespace, actor, |_, fleet, now| {
@@ -34,28 +42,8 @@ pub async fn decommission(transactor: &Transactor, scope: NodeScope<'_>, text: &
                 let hint = Some(format!("bellwether cluster delete {cluster}"));
                 return Err(OpError::Refused { reason, hint });
             }
-            if let Some((number, ensemble)) = live_member(fleet, name) {
-                let reason = format!("decommission {name}: it is up, and has member {number} of ensemble {ensemble}");
-                let hint = format!(
-                    "drain it, and decommission it once the member has left: bellwether node drain {name}; bellwether why ensemble/{ensemble}"
-                );
-                return Err(OpError::Refused { reason, hint: Some(hint) });
-            }
-            if let Some((number, ensemble)) = live_osd(fleet, name) {
-                let reason = format!("decommission {name}: it is up, and has OSD {number} of ensemble {ensemble}");
-                let hint = format!(
-                    "remove that first, and decommission the node once the OSD has left: bellwether ensemble remove-osd {ensemble} {number}; \
-                     bellwether why ensemble/{ensemble}"
-                );
-                return Err(OpError::Refused { reason, hint: Some(hint) });
-            }
-            if let Some((ensemble, number)) = live_unrecorded(fleet, name) {
-                let reason = format!(
-                    "decommission {name}: it is up, and has member {number} of ensemble {ensemble}, which runs and is not recorded"
-                );
-                let hint = "stop that member on the node, or the agent if its data are of no use; see the guide on ensembles, \"Members that are not \
-                            recorded\"";
-                return Err(OpError::Refused { reason, hint: Some(hint.to_owned()) });
+            if !request.force {
+                refuse_needed(fleet, name)?;
             }
             let mark = Annotation { by: actor.clone(), at: now, reason: reason.clone() };
             if let Some(leaving) = leaves_a_run(fleet, name, &mark)? {
@@ -67,10 +55,44 @@ pub async fn decommission(transactor: &Transactor, scope: NodeScope<'_>, text: &
             if fleet.not_runnable.contains_key(name) {
                 changeset.writes.push(Write::delete(Key::NotRunnable(name.clone())));
             }
+            // Nobody will say any more how its data stores are: what was wrong with them is no condition of the fleet.
+            if fleet.probes.contains_key(name) {
+                changeset.writes.push(Write::delete(Key::Probes(name.clone())));
+            }
             Ok((Some(changeset), false))
         })
         .await?
     {}
+    Ok(())
+}
+
+/// Refuses a node that is up and has what others need: it can be moved first.
+fn refuse_needed(fleet: &Fleet, name: &NodeName) -> Result<(), OpError> {
+    if let Some((number, ensemble)) = live_member(fleet, name) {
+        let reason = format!("decommission {name}: it is up, and has member {number} of ensemble {ensemble}");
+        let hint = format!(
+            "drain it, and decommission it once the member has left: bellwether node drain {name}; bellwether why ensemble/{ensemble}; {FORCE}"
+        );
+        return Err(OpError::Refused { reason, hint: Some(hint) });
+    }
+    if let Some((number, ensemble)) = live_osd(fleet, name) {
+        let reason = format!("decommission {name}: it is up, and has OSD {number} of ensemble {ensemble}");
+        let hint = format!(
+            "remove that first, and decommission the node once the OSD has left: bellwether ensemble remove-osd {ensemble} {number}; \
+             bellwether why ensemble/{ensemble}; {FORCE}"
+        );
+        return Err(OpError::Refused { reason, hint: Some(hint) });
+    }
+    if let Some((ensemble, number)) = live_unrecorded(fleet, name) {
+        let reason = format!(
+            "decommission {name}: it is up, and has member {number} of ensemble {ensemble}, which runs and is not recorded"
+        );
+        let hint = format!(
+            "stop that member on the node, or the agent if its data are of no use; see the guide on ensembles, \"Members that are not \
+             recorded\"; {FORCE}"
+        );
+        return Err(OpError::Refused { reason, hint: Some(hint) });
+    }
     Ok(())
 }
 
