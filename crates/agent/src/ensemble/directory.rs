@@ -122,7 +122,7 @@ impl OwnDirectory {
             // Of a make that was broken off: it never had its name, and so no data.
             fs::remove_dir_all(&beside)?;
         }
-        let made = self.make_beside(&beside, key, service);
+        let made = self.make_beside(&beside, key, Some(service));
         if made.is_err() {
             // What is told is why it was not made.
             let _gone = fs::remove_dir_all(&beside);
@@ -130,11 +130,24 @@ impl OwnDirectory {
         made
     }
 
-    fn make_beside(&self, beside: &Path, key: &MemberKey, service: &EnsembleService) -> io::Result<()> {
-        let unused = beside.join(DATA).join(DataFiles::of(service).unused);
-        let within = unused.parent().ok_or_else(|| io::Error::other("the path has no directory"))?;
+    /// Makes it again, as one whose data are gone: it was removed while its member runs.
+    pub(super) fn make_again(&self, key: &MemberKey) -> io::Result<()> {
+        let beside = self.path.with_extension("new");
+        if beside.try_exists()? {
+            fs::remove_dir_all(&beside)?;
+        }
+        self.make_beside(&beside, key, None)
+    }
+
+    /// Makes it for a member that never had data of this service, or has lost them.
+    fn make_beside(&self, beside: &Path, key: &MemberKey, of: Option<&EnsembleService>) -> io::Result<()> {
+        let unused = of.map(|service| beside.join(DATA).join(DataFiles::of(service).unused));
+        let data = beside.join(DATA);
+        let within = unused.as_deref().and_then(Path::parent).unwrap_or(&data);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(within)?;
-        disk::replace(&unused, "")?;
+        if let Some(unused) = &unused {
+            disk::replace(unused, "")?;
+        }
         let claim = Claim {
             ensemble: self.ensemble.to_string(),
             identity: key.identity.clone(),

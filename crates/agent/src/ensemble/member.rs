@@ -14,7 +14,9 @@ mod unrecorded;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bellwether_core::local::member::{MemberKey, MemberProcess, MemberSight, MemberStep, Standing, told};
+use bellwether_core::local::member::{
+    MemberDirectory, MemberKey, MemberProcess, MemberSight, MemberStep, Standing, told,
+};
 use bellwether_core::records::ensemble::EnsembleService;
 use bellwether_core::records::member::{MemberOrder, MemberReport, MemberState, Membership, Replication};
 use bellwether_core::records::probes::MAX_REASON_BYTES;
@@ -79,6 +81,8 @@ pub(super) struct MemberTask {
     lacking: Option<String>,
     /// Why it takes no writes although it serves.
     alarm: Option<String>,
+    /// Why it keeps nothing of what it acknowledges, although it runs.
+    lost: Option<String>,
     /// What it said last of its replication, where there is a primary; only while its program runs.
     replication: Option<Replication>,
     /// The snapshot that it is restored from, as it was looked at last.
@@ -126,6 +130,7 @@ impl MemberTask {
             renewal: None,
             lacking: None,
             alarm: None,
+            lost: None,
             replication: None,
             applied: None,
             access: MemberAccess::default(),
@@ -230,14 +235,17 @@ impl MemberTask {
             ensemble: &self.ensemble,
             order,
             noted: self.entry.as_ref().map(|entry| &entry.noted),
-            directory: look.directory,
+            directory: look.directory.clone(),
             process: self.program.state(),
             is_restart_due: self.is_restart_due(order),
             standing: self.standing,
             lack: look.lack,
             place: &place,
         };
-        let plan = sight.plan();
+        let (plan, lost) = (sight.plan(), sight.runs_without_data());
+        if let Err(error) = self.note_lost(order, lost, look.directory == MemberDirectory::Absent).await {
+            return self.fails(order, &error).await;
+        }
         let done = match plan {
             MemberStep::Rest(state, reason) => {
                 self.rest(order, (state, reason)).await;
@@ -345,6 +353,10 @@ impl MemberTask {
         let software = self.software(order);
         let peer_url = software.as_ref().map(Software::peer_url).unwrap_or_default();
         let works = state == MemberState::Working;
+        let reason = match &self.lost {
+            Some(lost) if works => told(&self.ensemble, order.number, lost),
+            Some(_) | None => reason,
+        };
         let replication = self.replication.clone().filter(|_| works);
         let report = MemberReport {
             number: order.number,
@@ -370,7 +382,8 @@ impl MemberTask {
             && !order.service.admits_by_itself();
         let software = software.filter(|_| !has_left);
         let instance = software.and_then(|software| {
-            instance::of((&self.ensemble, order), &report, self.alarm.as_deref(), software.client())
+            let alarm = self.lost.as_deref().or(self.alarm.as_deref());
+            instance::of((&self.ensemble, order), &report, alarm, software.client())
         });
         self.context.published.send_if_modified(|all| instance::show(all, &mut self.shown, instance));
         self.context.reports.send_if_modified(|reports| {

@@ -108,9 +108,10 @@ impl RedisAccess {
         Self { peers: peers.map(|(number, sha256)| (*number, sha256.clone())).collect(), ..self.clone() }
     }
 
-    /// Whether it has all that an order names.
+    /// Whether it has all that an order names. While its ensemble is held, the passwords of clients stay as they are: those that are recorded may be
+    /// older, and shut out everybody.
     pub(super) fn suffices(&self, order: &MemberOrder) -> bool {
-        self.versions() == order.passwords
+        (is_held(order) || self.versions() == order.passwords)
             && order.peers.iter().all(|number| self.peers.contains_key(&number.get()))
     }
 
@@ -299,7 +300,10 @@ mod tests {
         };
         let given = access(&[]);
         assert_eq!(given.ordered(&order(None)), given);
-        let primary = ReplicationOrder::Primary { history: None };
-        assert!(given.ordered(&order(Some(primary))).peers.is_empty(), "it was removed");
+        let primary = || Some(ReplicationOrder::Primary { history: None });
+        assert!(given.ordered(&order(primary())).peers.is_empty(), "it was removed");
+        // Nor are clients, by a password that may be an older one.
+        let newer = access(&[("a", "11")]);
+        assert!(newer.suffices(&order(None)) && !newer.suffices(&order(primary())));
     }
 }

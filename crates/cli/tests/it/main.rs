@@ -49,6 +49,7 @@ mod story_doubled;
 mod story_ensemble_adopted;
 mod story_ensemble_clocks;
 mod story_ensemble_foundation;
+mod story_ensemble_namesake;
 mod story_ensemble_overtaken;
 mod story_ensemble_replaced;
 mod story_ensemble_restarted;

@@ -106,4 +106,9 @@ async fn the_control_plane_grows_and_replaces_the_members_of_the_etcd_that_it_ru
     wait_for("changes are taken again", async || sets(&place, 5)).await;
     assert_eq!(complete(&place, 3).await, others, "its agent has started it again");
     has_all(&place, &[1, 2, 3, 4, 5]);
+
+    // Nobody deletes it by mistake.
+    let refused = place.run(&["ensemble", "delete", "store", "--yes"]);
+    let said = text(&refused.stderr);
+    assert!(code(&refused) != 0 && said.contains("the control plane has its own records in it"), "{said}");
 }

@@ -13,7 +13,7 @@ use crate::story_redis_ensemble::{
 };
 
 /// A Redis of three members that serve, with its port.
-async fn founded() -> (Setup, u16, Vec<EnsembleMember>) {
+pub(crate) async fn founded() -> (Setup, u16, Vec<EnsembleMember>) {
     let place = installed().await;
     let [port] = free_ports();
     place.client().set_ensemble("default", "cache", &spec(3, port, false)).await.unwrap();
@@ -22,7 +22,7 @@ async fn founded() -> (Setup, u16, Vec<EnsembleMember>) {
 }
 
 /// The host and port of a member.
-fn address_of(member: &EnsembleMember) -> String {
+pub(crate) fn address_of(member: &EnsembleMember) -> String {
     member.peer_url.clone().unwrap().replace("redis://", "")
 }
 

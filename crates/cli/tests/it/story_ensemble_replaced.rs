@@ -53,12 +53,17 @@ async fn a_person_replaces_a_member_that_works_and_one_that_lost_its_disk() {
     assert!(events.contains("ensemble.replace_requested") && events.contains("its disk is slow"), "{events}");
     assert!(events.contains("somebody asked for another one in its place"), "{events}");
 
+    // Removed while it runs, its data are missed before it ends.
     let lost = second.first().unwrap().clone();
+    let removed = place.path(&format!("{}/data/removed", lost.node));
+    std::fs::rename(place.path(&format!("{}/data/ensembles/store", lost.node)), &removed).unwrap();
+    std::fs::remove_dir_all(&removed).unwrap();
+    let why = async || text(&place.run(&["why", "ensemble/store"]).stdout);
+    let missed = format!("member {} runs without its data", lost.number);
+    wait_for("its data are missed", async || why().await.contains(&missed)).await;
     for pid in etcds(&place, &lost.node) {
         assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
     }
-    std::fs::remove_dir_all(place.path(&format!("{}/data/ensembles/store", lost.node))).unwrap();
-    let why = async || text(&place.run(&["why", "ensemble/store"]).stdout);
     wait_for("its node says why", async || why().await.contains("its data are gone")).await;
     let (agreed, said) = replace(&place, lost.number, &["--yes", "--reason", "a new disk"]);
     assert_eq!(agreed, 0, "{said}");

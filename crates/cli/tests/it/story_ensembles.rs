@@ -353,6 +353,30 @@ async fn members_and_clients_of_an_etcd_know_each_other_by_certificates_and_nobo
     complete(&place, 1).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_whose_key_somebody_else_has_is_ended_at_once_and_its_member_replaced_from_the_others() {
+    let place = installed().await;
+    place.client().set_ensemble("default", "store", &spec(3, free_ports(), true)).await.unwrap();
+    let stolen = complete(&place, 3).await.last().unwrap().clone();
+    let refused = place.run(&["node", "decommission", &stolen.node, "--yes"]);
+    assert!(
+        code(&refused) != 0 && text(&refused.stderr).contains("add --force"),
+        "{}",
+        text(&refused.stderr)
+    );
+    done(
+        &place,
+        &["node", "decommission", &stolen.node, "--force", "--yes", "--reason", "its key was stolen"],
+    );
+    wait_for("its member is replaced", async || {
+        complete(&place, 3).await.iter().all(|member| member.node != stolen.node)
+    })
+    .await;
+    for pid in etcds(&place, &stolen.node) {
+        assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+    }
+}
+
 /// Number of members that vote, whatever is wanted.
 async fn complete_but_for_size(place: &Setup) -> u64 {
     place.client().ensemble("default", "store").await.unwrap().status.unwrap().voting

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bellwether_api::v1::ensemble::members::EnsembleMember;
 use bellwether_api::v1::ensemble::replication::MemberRole;
+use bellwether_api::v1::service::InstanceStatus;
 
 use crate::place::{Setup, code, done, free_ports, text, wait_for};
 use crate::redis_client::RedisClient;
@@ -162,4 +163,34 @@ async fn the_primary_of_a_decommissioned_node_is_left_though_its_redis_lives_and
     assert!(served.instances.iter().all(|instance| instance.node != gone.node), "{served:?}");
     writer.all_is_at(&address(&next), "the primary's node decommissioned").await;
     kill(&programs(port, &gone));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_primary_whose_directory_is_removed_while_it_runs_goes_on_says_so_and_is_replaced_by_a_handover() {
+    let place = installed().await;
+    let [port] = free_ports();
+    place.client().set_ensemble("default", "cache", &spec(3, port, true)).await.unwrap();
+    let before = primary(&complete(&place, 3).await);
+    let pids = programs(port, &before);
+    let removed = place.path(&format!("{}/data/removed", before.node));
+    std::fs::rename(place.path(&format!("{}/data/ensembles/cache", before.node)), &removed).unwrap();
+    std::fs::remove_dir_all(&removed).unwrap();
+    let missed = format!("member {} runs without its data", before.number);
+    let why = async || text(&place.run(&["why", "ensemble/cache"]).stdout);
+    wait_for("its data are missed", async || why().await.contains(&missed)).await;
+    // Its agent reaches it with new certificates, and clients find it, with a warning.
+    let of_it = async || {
+        let service = place.client().service("default", "cache", None, Duration::ZERO).await.unwrap();
+        service.instances.into_iter().find(|instance| instance.node == before.node)
+    };
+    wait_for("it is an instance with a warning", async || {
+        of_it().await.is_some_and(|instance| instance.status == InstanceStatus::Warning)
+    })
+    .await;
+    assert_eq!(programs(port, &before), pids, "it goes on");
+    done(&place, &["ensemble", "replace", "cache", &before.number.to_string(), "--yes"]);
+    without(&place, before.number, 3).await;
+    let events = done(&place, &["events", "--limit", "1000"]);
+    assert!(events.contains("has handed over to") && !events.contains("takes over from"), "{events}");
+    wait_for("its program is stopped", async || programs(port, &before).is_empty()).await;
 }

@@ -69,6 +69,8 @@ pub struct MemberNode<'a> {
     pub unreachable_since: Option<Timestamp>,
     /// Whether it is not heard of at the moment, and may be again before it is unreachable.
     pub is_suspect: bool,
+    /// Whether it does not accept its orders, by its own word.
+    pub refuses_orders: bool,
     /// What it reported last of its member.
     pub known: Option<&'a KnownMember>,
 }

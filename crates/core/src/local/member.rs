@@ -167,6 +167,9 @@ impl MemberSight<'_> {
         if let Some(reason) = self.outdated(&own) {
             return self.rest(MemberState::Refused, &reason);
         }
+        if let Some(step) = self.leaves_alone(&own) {
+            return step;
+        }
         let is_own = matches!(&self.directory, MemberDirectory::Claimed(key, _) if *key == own);
         let is_absent = self.directory == MemberDirectory::Absent;
         let leaves = self.order.task == MemberTask::Leave;
@@ -189,6 +192,58 @@ impl MemberSight<'_> {
         }
     }
 
+    /// What is done where a member of another ensemble of this name is here: it stays as it is if it runs, or if nothing of the ordered one can be
+    /// made in its place. A control plane that was restored from an older backup knows nothing of it.
+    fn leaves_alone(&self, own: &MemberKey) -> Option<MemberStep> {
+        let is_other = |key: &&MemberKey| key.identity != own.identity;
+        let running = match &self.process {
+            MemberProcess::Running(key) => Some(key).filter(is_other),
+            MemberProcess::Stopped | MemberProcess::Ended { .. } => None,
+        };
+        let kept = match &self.directory {
+            MemberDirectory::Claimed(key, MemberData::Present) => Some(key).filter(is_other),
+            MemberDirectory::Claimed(_, MemberData::Unused | MemberData::Lost)
+            | MemberDirectory::Absent
+            | MemberDirectory::Unclaimed => None,
+        };
+        let state = match (&self.order.task, running) {
+            (MemberTask::Leave, _) => MemberState::Left,
+            (MemberTask::Prepare, Some(_)) => MemberState::Refused,
+            (MemberTask::Run(MemberStart::Again), _) | (MemberTask::Run(_), Some(_)) => MemberState::Failed,
+            (MemberTask::Prepare | MemberTask::Run(_), None) => return None,
+        };
+        let other = running.or(kept)?;
+        if state == MemberState::Left {
+            return Some(self.rest(state, ""));
+        }
+        let has = if running.is_some() { "which runs" } else { "with its data" };
+        let reason = format!(
+            "is not started: its node has member {} of another ensemble of this name in {}, {has}, as after a restore of a backup from before that one was \
+             created; to keep that one, restore a newer backup, or delete this ensemble, which leaves it as it is",
+            other.number, self.place
+        );
+        Some(self.rest(state, &reason))
+    }
+
+    /// Why one that runs and had data keeps nothing of what it acknowledges: they were removed while it runs. It goes on, since it may be needed.
+    #[must_use]
+    pub fn runs_without_data(&self) -> Option<String> {
+        let own = MemberKey::of(self.order);
+        let runs = matches!(&self.process, MemberProcess::Running(key) if *key == own);
+        let has_none = match &self.directory {
+            MemberDirectory::Absent => true,
+            MemberDirectory::Claimed(key, data) => *key == own && *data == MemberData::Lost,
+            MemberDirectory::Unclaimed => false,
+        };
+        (runs && has_none && self.noted.is_some_and(|noted| noted.key == own)).then(|| {
+            format!(
+                "runs without its data, which are gone from {}: once it ends, it has nothing of what it acknowledged; replace it while it runs: \
+                 bellwether ensemble replace {} {}",
+                self.place, self.ensemble, own.number
+            )
+        })
+    }
+
     /// Why the order is not carried out: this node has had a later member of the ensemble, or this one has left.
     fn outdated(&self, own: &MemberKey) -> Option<String> {
         let noted = self.noted.filter(|noted| noted.key.identity == own.identity)?;
@@ -204,8 +259,8 @@ impl MemberSight<'_> {
     }
 
     /// Whether its program is stopped to be started again: not before it can be.
-    const fn restarts(&self) -> bool {
-        self.is_restart_due && self.lack.is_none()
+    fn restarts(&self) -> bool {
+        self.is_restart_due && self.lack.is_none() && self.runs_without_data().is_none()
     }
 
     /// The data in its own directory; `None` without one.

@@ -16,7 +16,7 @@ use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::decide::ensembles::osds::explain;
 use bellwether_core::decide::ensembles::plan;
 use bellwether_core::records::ensemble::Ensemble as CoreEnsemble;
-use bellwether_core::records::ensemble_members::EnsembleMembers;
+use bellwether_core::records::ensemble_members::{EnsembleMembers, Member};
 use bellwether_core::records::ensemble_requests::RollingAction;
 use bellwether_core::rollout::why::WhyTime;
 use bellwether_core::words::name::{EnsembleName, Namespace};
@@ -249,6 +249,9 @@ pub(crate) async fn plan(
     if request.spec.is_some() {
         caller.require(Right::update(ObjectKind::Ensemble), Some(name.as_str()), Some(&namespace))?;
     }
+    if request.delete {
+        refuse_own_store(&app, &namespace, &name)?;
+    }
     let (world, empty) = (app.world(), Fleet::default());
     let fleet = world.fleets.get(&namespace).unwrap_or(&empty);
     if let Some(number) = request.replace {
@@ -279,7 +282,30 @@ pub(crate) async fn delete(
     (NamespacePath(namespace), NamedEnsemble(name)): (NamespacePath, NamedEnsemble),
     AtRevision(only_at): AtRevision,
 ) -> Result<JsonAnswer<Empty>, Failure> {
+    refuse_own_store(&app, &namespace, &name)?;
     let scope = EnsembleScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at };
     ops::ensemble::delete(&app.records.transactor, scope).await?;
     Ok(JsonAnswer(Empty {}))
+}
+
+/// Refuses to delete the etcd in which the control plane has its own records.
+fn refuse_own_store(app: &AppState, namespace: &Namespace, name: &EnsembleName) -> Result<(), Failure> {
+    let world = app.world();
+    let members = world.fleets.get(namespace).and_then(|fleet| fleet.ensemble_members.get(name));
+    let members = members.map(|kept| &kept.value);
+    let Some(port) = members.and_then(|members| members.service.client_port()) else { return Ok(()) };
+    let store = app.records.store.health().borrow().endpoints.clone();
+    let is_used = |member: &Member| {
+        let host = member.peer_url.rsplit_once("//").and_then(|(_, rest)| rest.rsplit_once(':'));
+        let end = host.map(|(host, _)| format!("//{host}:{port}"));
+        end.is_some_and(|end| store.iter().any(|url| url.trim_end_matches('/').ends_with(&end)))
+    };
+    match members.is_some_and(|members| members.members.values().any(is_used)) {
+        false => Ok(()),
+        true => Err(Failure::new(
+            Code::Refused,
+            format!("cannot delete ensemble {name}: the control plane has its own records in it"),
+        )
+        .hint("move them to another store first: bellwether server migrate")),
+    }
 }

@@ -54,7 +54,11 @@ pub(super) fn ensemble(
     lines.extend(known.into_iter().flat_map(|members| strangers::lines(fleet, members, kept.value.mode)));
     lines.extend(members.into_iter().flat_map(|members| lead(fleet, members)));
     let report = |members| move |number| reported(fleet, members, number).map(|known| &known.report);
-    lines.extend(members.into_iter().flat_map(|members| passwords::lines(members, report(members))));
+    lines.extend(
+        members
+            .into_iter()
+            .flat_map(|members| passwords::lines(members, members.is_held(fleet.epoch), report(members))),
+    );
     lines.extend(members.into_iter().flat_map(|members| requests::lines(members, now)));
     lines.extend(members.into_iter().flat_map(|members| requests::snapshot_lines(members, now)));
     let osds = |members| explain::lines(fleet, &kept.value, members, now);
@@ -170,7 +174,9 @@ fn complaint(fleet: &Fleet, members: &EnsembleMembers, number: MemberNumber, now
     if let Some(node) = node.filter(|node| fleet.active_node(node).is_none()) {
         let of_node = fleet.nodes.get(node).and_then(|kept| kept.value.decommissioned.as_ref());
         let since = of_node.map(|of| format!(" for {}", now.since(of.at).brief())).unwrap_or_default();
-        return format!("; its node is decommissioned{since}");
+        return format!(
+            "; its node is decommissioned{since} (one that still has its data can join again with them: bellwether agent join --force)"
+        );
     }
     let presence = node.and_then(|node| Some((node, &fleet.presences.get(node)?.value)));
     let unreachable = presence.filter(|(_, presence)| presence.contact == PresenceState::Unreachable);
@@ -180,12 +186,15 @@ fn complaint(fleet: &Fleet, members: &EnsembleMembers, number: MemberNumber, now
             "; its node is unreachable for {since} (once it is lost for good: bellwether node decommission {node})"
         );
     }
-    let Some(known) = reported(fleet, members, number) else { return String::new() };
+    let refused = node.and_then(|node| fleet.order_refusal(node));
+    let refused =
+        refused.map(|why| format!("; its node does not accept its orders: {why}")).unwrap_or_default();
+    let Some(known) = reported(fleet, members, number) else { return refused };
     match said(members, number, &known.report) {
-        "" => String::new(),
+        "" => refused,
         // What keeps it from a change is not as old as its state.
-        said if known.report.state == MemberState::Working => format!("; it {said}"),
-        said => format!("; for {}, it {said}", now.since(known.since).brief()),
+        said if known.report.state == MemberState::Working => format!("; it {said}{refused}"),
+        said => format!("; for {}, it {said}{refused}", now.since(known.since).brief()),
     }
 }
 

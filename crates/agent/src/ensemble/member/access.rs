@@ -110,16 +110,12 @@ impl MemberTask {
             let sha256 = sha256.ok_or_else(|| format!("use the answer: it lacks secret {name}"))?;
             Ok::<_, String>((name, ClientPassword { version, sha256 }))
         });
-        let mut peers = given.peers;
+        let (mut peers, mut clients) = (given.peers, clients.collect::<Result<BTreeMap<_, _>, _>>()?);
         if let Some(known) = self.access.of(&key).filter(|_| is_held(order)) {
             peers.extend(known.peers.clone());
+            clients = known.clients.clone();
         }
-        let access = RedisAccess {
-            number: order.number.get(),
-            own: given.own,
-            peers,
-            clients: clients.collect::<Result<_, _>>()?,
-        };
+        let access = RedisAccess { number: order.number.get(), own: given.own, peers, clients };
         let (files, kept) = (AccessFiles::within(&self.directory.path), access.clone());
         // On disk before its program has it: a start between the two has the later one.
         self.on_disk("keep its passwords", move || files.keep(&kept)).await?;

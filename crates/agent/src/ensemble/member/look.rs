@@ -70,6 +70,11 @@ impl MemberTask {
         self.looked_at = looked_at;
         let is_own =
             matches!(&look.directory, MemberDirectory::Claimed(key, _) if *key == MemberKey::of(order));
+        // Removed with its directory, they are missed by one that runs, too.
+        let is_lost = runs && self.lost.is_some();
+        if look.lack.is_none() && is_own && is_lost {
+            self.certified(order).await?;
+        }
         if look.lack.is_none() && is_own && !runs && order.task != OrderedTask::Leave {
             self.certified(order).await?;
             self.keyed(order).await?;

@@ -4,6 +4,7 @@ use std::io;
 
 use bellwether_core::local::member::Standing;
 use bellwether_core::local::member::{MemberDirectory, MemberKey, NotedMember, StartWith};
+use bellwether_core::records::ensemble::EnsembleService;
 use bellwether_core::records::member::MemberOrder;
 use bellwether_rt::fail::{self, FailPoint};
 
@@ -54,6 +55,23 @@ impl MemberTask {
     }
 
     /// Whether it is ordered to restart, and its program was started for an earlier restart, or for none.
+    /// Notes why it keeps nothing of what it acknowledges, although it runs. If its directory is gone, there is one again, without data, for what
+    /// it is called with.
+    pub(super) async fn note_lost(
+        &mut self,
+        order: &MemberOrder,
+        lost: Option<String>,
+        is_absent: bool,
+    ) -> Result<(), String> {
+        // What it has before it served the first time is its own affair.
+        self.lost = lost.filter(|_| self.has_served());
+        if self.lost.is_none() || !is_absent || matches!(order.service, EnsembleService::Independent(_)) {
+            return Ok(());
+        }
+        let (own, key) = (self.directory.clone(), MemberKey::of(order));
+        self.on_disk("make its directory again", move || own.make_again(&key)).await
+    }
+
     pub(super) fn is_restart_due(&self, order: &MemberOrder) -> bool {
         order.restart > self.entry.as_ref().and_then(|entry| entry.restarted)
     }

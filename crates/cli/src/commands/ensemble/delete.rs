@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
+use bellwether_api::v1::ensemble::members::EnsembleMember;
 use bellwether_api::v1::ensemble::osds::OsdPhase;
+use bellwether_api::v1::ensemble::replication::MemberRole;
+use bellwether_api::v1::ensemble::status::EnsembleStatus;
 use bellwether_api::v1::ensemble::{Ensemble, PlanEnsemble};
 use bellwether_core::words::plural::plural;
 use bellwether_core::words::time::Span;
@@ -40,12 +43,29 @@ pub(super) async fn delete(
     }
     match wait {
         Some(timeout) => gone(context, &before, WaitLimit::from_now(timeout)).await?,
-        None if members > 0 => context.show.note(&format!(
-            "their data are set aside on their nodes; until all have left: bellwether why ensemble/{name}"
-        )),
+        None if members > 0 => {
+            context.show.note(&format!("until all have left: bellwether why ensemble/{name}"));
+        }
         None => {}
     }
+    if members > 0 {
+        context.show.note(&format!(
+            "their data are set aside, as {name}.set-aside-N, on their nodes: {}; how they are used again is in the guide on ensembles, \"Deleting one\"",
+            places(before.status.as_ref())
+        ));
+    }
     Ok(())
+}
+
+/// The members of an ensemble with their nodes, and which one is the primary: that one has all that was written.
+fn places(status: Option<&EnsembleStatus>) -> String {
+    let members = status.into_iter().flat_map(|status| &status.members);
+    let place = |member: &EnsembleMember| {
+        let is_primary = member.role == Some(MemberRole::Primary);
+        let primary = if is_primary { ", the primary," } else { "" };
+        format!("member {}{primary} on {}", member.number, member.node)
+    };
+    members.map(place).collect::<Vec<_>>().join("; ")
 }
 
 fn question(before: &Ensemble, members: usize) -> String {

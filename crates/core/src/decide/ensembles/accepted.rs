@@ -114,8 +114,7 @@ pub fn consequence(
     }
     let (name, mut then) = (&members.ensemble, members.clone());
     accept(fleet, &mut then, Timestamp::EPOCH);
-    let stay = then.members.iter().filter(|(_, member)| !matches!(member.phase, MemberPhase::Removed(_)));
-    let numbers: Vec<String> = stay.map(|(number, _)| number.to_string()).collect();
+    let numbers: Vec<String> = staying(&then).map(|number| number.to_string()).collect();
     let (noun, numbers) = (if numbers.len() == 1 { "member" } else { "members" }, numbers.join(", "));
     let primary = then.lead.primary.filter(|_| matches!(members.service, EnsembleService::Redis(_)));
     let primary = primary.map(|number| {
@@ -126,6 +125,29 @@ pub fn consequence(
     format!(
         "; or go on with {noun} {numbers}{}: bellwether ensemble resume {name} --accept-data-loss",
         primary.unwrap_or_default()
+    )
+}
+
+fn staying(members: &EnsembleMembers) -> impl Iterator<Item = MemberNumber> {
+    let stay = members.members.iter().filter(|(_, member)| !matches!(member.phase, MemberPhase::Removed(_)));
+    stay.map(|(number, _)| *number)
+}
+
+/// That there are more members than there are to be once it goes on, of which some are removed then; empty if there are not.
+#[must_use]
+pub fn surplus(fleet: &Fleet, members: &EnsembleMembers, evidence: &Evidence, wanted: usize) -> String {
+    let mut then = members.clone();
+    if matches!(evidence, Evidence::Other(_)) && nobody_there(fleet, members).is_none() {
+        accept(fleet, &mut then, Timestamp::EPOCH);
+    }
+    let (name, stay) = (&members.ensemble, staying(&then).count());
+    let surplus = stay.saturating_sub(wanted);
+    if surplus == 0 {
+        return String::new();
+    }
+    let are = if surplus == 1 { "is" } else { "are" };
+    format!(
+        "; {surplus} of the {stay} members {are} removed then, since it is to have {wanted}: to keep them, first: bellwether ensemble scale {name} {stay}"
     )
 }
 

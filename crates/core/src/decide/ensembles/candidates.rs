@@ -72,11 +72,14 @@ fn refusal(fleet: &Fleet, ensemble: &Ensemble, node: &Node) -> Option<String> {
     };
     let cordon = || node.cordon.as_ref().map(|cordon| format!("it is {}", cordon.line()));
     let paused = || fleet.paused(node).map(|paused| format!("it is {paused}"));
+    // Also where two agents follow its orders.
+    let refuses = || fleet.order_refusal(name).map(|why| format!("it does not accept its orders: {why}"));
     let not_runnable = || fleet.not_runnable.get(name).map(|kept| format!("it is {}", kept.value.line()));
     unsupported()
         .or_else(cordon)
         .or_else(paused)
         .or_else(not_runnable)
+        .or_else(refuses)
         .or_else(|| taken_by_another(fleet, ensemble, name))
         .or_else(|| has_unrecorded(fleet, ensemble, name))
 }

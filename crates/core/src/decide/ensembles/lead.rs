@@ -37,6 +37,7 @@ impl EnsembleSight<'_> {
             lead.follows.remove(&to);
             lead.cut_off.clear();
         }
+        lead.handover = lead.handover.filter(|to| !is_stale(&lead, said, *to));
         self.note_first_history(members, &mut lead);
         // Of one that says nothing it is what it was.
         lead.blocked_since = match lead.primary.and_then(said) {
@@ -167,6 +168,7 @@ impl EnsembleSight<'_> {
             (Some(former), Some(_)) => {
                 let why = match before.cut_off.contains_key(&former) {
                     true => "was cut off from its replicas",
+                    false if before.blocked_since.is_some() => "cannot write to its disk",
                     false => "does not work or was started anew",
                 };
                 format!("{} takes over from {}, which {why}", on(primary), on(former))
@@ -181,6 +183,18 @@ impl EnsembleSight<'_> {
             cause,
         })
     }
+}
+
+/// Whether a member that is to take over is a former primary that does not know yet that it is none any more, while the present one goes on: it
+/// would take itself for one that has taken over.
+fn is_stale(
+    lead: &PrimaryRecord,
+    said: impl Fn(MemberNumber) -> Option<Replication>,
+    to: MemberNumber,
+) -> bool {
+    let goes_on = lead.primary.and_then(&said);
+    let goes_on = goes_on.is_some_and(|said| said.is_primary && Some(&said.history) == lead.history.as_ref());
+    goes_on && said(to).is_some_and(|said| said.is_primary && said.former != lead.history)
 }
 
 /// The member that was ordered to be the primary says that it is.

@@ -37,6 +37,7 @@ pub fn is_current(members: &EnsembleMembers, report: Option<&MemberReport>) -> O
 #[must_use]
 pub fn lines<'a>(
     members: &EnsembleMembers,
+    is_held: bool,
     report: impl Fn(MemberNumber) -> Option<&'a MemberReport>,
 ) -> Vec<String> {
     let serving = members.members.iter().filter(|(_, member)| member.phase == MemberPhase::Serving);
@@ -56,7 +57,13 @@ pub fn lines<'a>(
         }
     };
     let mut lines = Vec::new();
-    if !outdated.is_empty() {
+    if is_held && !outdated.is_empty() {
+        lines.push(format!(
+            "members {} keep the passwords of clients that they have, which are others than are recorded, as long as it is held; once it goes on they take those \
+             that are recorded: set the secrets again before, bellwether secret set NAME, or clients are refused",
+            outdated.join(", ")
+        ));
+    } else if !outdated.is_empty() {
         lines.push(format!("not all members {what} yet: {} left", outdated.join(", ")));
     } else if !names.is_empty() && unknown.is_empty() && !serving.is_empty() {
         lines.push(format!("all members {what}"));

@@ -84,7 +84,7 @@ pub fn plan(
         EnsembleService::Independent(_) => IndependentSpec::of(ensemble).wanted(),
     };
     let refusals = refusals(of, &places, now);
-    if let Some(waiting) = left_alone(fleet, ensemble, of, stop) {
+    if let Some(waiting) = left_alone(fleet, (ensemble, wanted), of, stop) {
         return EnsemblePlan { wanted, steps: Vec::new(), waiting: Some(waiting), refusals };
     }
     let taken = foreign::taken(fleet, of).as_ref().map(foreign::taken_line);
@@ -113,7 +113,7 @@ pub fn plan(
 /// Why nothing is done with an ensemble, whatever it has; `None` if something may be.
 fn left_alone(
     fleet: &Fleet,
-    ensemble: &Ensemble,
+    (ensemble, wanted): (&Ensemble, usize),
     members: &EnsembleMembers,
     stop: Option<&Freeze>,
 ) -> Option<String> {
@@ -131,7 +131,8 @@ fn left_alone(
         let (evidence, choice) =
             (restored::evidence(fleet, members), accepted::choice_of_primary(fleet, members));
         let then = accepted::consequence(fleet, members, (&evidence, &choice));
-        format!("{}{then}", restored::line(members, &evidence, &choice))
+        let surplus = accepted::surplus(fleet, members, &evidence, wanted);
+        format!("{}{then}{surplus}", restored::line(members, &evidence, &choice))
     })
 }
 

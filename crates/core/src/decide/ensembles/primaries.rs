@@ -146,6 +146,7 @@ impl EnsembleSight<'_> {
                     false => self.now,
                 }
             }),
+            refuses_orders: self.nodes.get(&member.node).is_some_and(|node| node.refuses_orders),
             cut_since: lead.cut_off.get(&number).map(|since| self.heard_since(*since)),
             keys: said.and_then(|said| said.keys),
         }

@@ -191,10 +191,9 @@ pub(super) fn nodes<'a>(fleet: &'a Fleet, members: &EnsembleMembers) -> BTreeMap
         let lost = presence.filter(|presence| presence.contact == PresenceState::Unreachable);
         let is_suspect = presence.is_some_and(|presence| presence.contact == PresenceState::Suspect);
         let known = known(fleet, node, &members.ensemble);
-        Some((
-            node.clone(),
-            MemberNode { unreachable_since: lost.map(|presence| presence.since), is_suspect, known },
-        ))
+        let (unreachable_since, refuses_orders) =
+            (lost.map(|presence| presence.since), fleet.order_refusal(node).is_some());
+        Some((node.clone(), MemberNode { unreachable_since, is_suspect, refuses_orders, known }))
     };
     members.members.values().filter_map(of).collect()
 }

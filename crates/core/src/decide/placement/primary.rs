@@ -32,6 +32,9 @@ pub fn next_step(
 ) -> PrimaryStep {
     let Some(number) = record.primary else { return begin(spec, places, members, now) };
     match members.get(&number).map(|primary| primary.state) {
+        Some(InstanceState::Up) if is_stuck(spec, number, members, now) => {
+            fail_over(spec, (number, record), members, now)
+        }
         // Those that have left it are not told to follow it again.
         Some(InstanceState::Up) => match taken_over_at(spec, (number, record), members).flatten() {
             Some(until) if now >= until => fail_over(spec, (number, record), members, now),
@@ -162,6 +165,14 @@ fn astray(members: &Instances, primary: MemberNumber, surplus: Option<MemberNumb
         is_to_follow && member.state == InstanceState::Up && member.follows != Some(primary)
     });
     astray.map(|(number, _)| *number).collect()
+}
+
+/// Whether the primary takes no writes, for so long that another one takes over, and cannot be told to hand over. Without a replica that a write needs
+/// it may take writes again before it learns that it is the primary no more.
+fn is_stuck(spec: &PrimarySpec, primary: MemberNumber, members: &Instances, now: Timestamp) -> bool {
+    let stuck = members.get(&primary).filter(|member| spec.writes_needed > 0 && member.is_stuck());
+    let since = stuck.and_then(|member| member.blocked_since);
+    since.is_some_and(|since| now >= since.plus(spec.patience(primary)))
 }
 
 /// The primary cannot write to its disk, and another member can.

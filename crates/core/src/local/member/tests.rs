@@ -1,3 +1,5 @@
+mod histories;
+
 use std::collections::BTreeSet;
 use std::vec::Vec;
 
@@ -67,9 +69,12 @@ impl Node {
     }
 
     fn plan(&self) -> MemberStep {
-        let ensemble = ensemble();
-        let sight = MemberSight {
-            ensemble: &ensemble,
+        self.sight(&ensemble()).plan()
+    }
+
+    fn sight<'a>(&'a self, ensemble: &'a EnsembleName) -> MemberSight<'a> {
+        MemberSight {
+            ensemble,
             order: &self.order,
             noted: self.noted.as_ref(),
             directory: self.directory.clone(),
@@ -78,8 +83,7 @@ impl Node {
             standing: self.standing,
             lack: self.lack.clone(),
             place: "/var/lib/store",
-        };
-        sight.plan()
+        }
     }
 
     fn reason(&self, state: MemberState) -> String {
@@ -128,6 +132,30 @@ fn a_member_whose_data_are_gone_is_not_started_whatever_the_order_says() {
         assert!(node.reason(MemberState::Failed).contains("its data are gone"), "{start:?}");
         node.directory = MemberDirectory::Absent;
         assert!(node.reason(MemberState::Failed).contains("its data are gone"), "{start:?}");
+    }
+}
+
+#[test]
+fn one_whose_data_were_removed_while_it_runs_goes_on_and_says_so_and_is_not_restarted() {
+    let missed = |node: &Node| node.sight(&ensemble()).runs_without_data();
+    let mut node = Node::with(MemberTask::Run(MemberStart::Again), MemberData::Present);
+    node.is_restart_due = true;
+    for directory in [MemberDirectory::Absent, MemberDirectory::Claimed(key(3), MemberData::Lost)] {
+        node.process = MemberProcess::Running(key(3));
+        node.directory = directory;
+        assert_eq!(node.plan(), MemberStep::Serve, "it would not be started again");
+        let said = missed(&node).unwrap();
+        assert!(
+            said.contains("gone from /var/lib/store") && said.ends_with("ensemble replace db 3"),
+            "{said}"
+        );
+        node.process = MemberProcess::Stopped;
+        assert_eq!(missed(&node), None, "that it is not started says it");
+    }
+    node.process = MemberProcess::Running(key(3));
+    for data in [MemberData::Present, MemberData::Unused] {
+        node.directory = MemberDirectory::Claimed(key(3), data);
+        assert_eq!(missed(&node), None);
     }
 }
 
@@ -209,6 +237,34 @@ fn what_is_of_another_member_is_stopped_and_set_aside() {
 }
 
 #[test]
+fn a_member_of_another_ensemble_of_the_same_name_that_runs_or_has_data_is_left_alone() {
+    let newer = MemberKey { identity: "db-2".into(), number: MemberNumber::new(1) };
+    let of = |task: MemberTask, runs: bool| {
+        let mut node = Node::with(task, MemberData::Present);
+        node.noted = Some(NotedMember { key: newer.clone(), has_left: false });
+        node.directory = MemberDirectory::Claimed(newer.clone(), MemberData::Present);
+        if runs {
+            node.process = MemberProcess::Running(newer.clone());
+        }
+        node
+    };
+    for runs in [true, false] {
+        let said = of(MemberTask::Run(MemberStart::Again), runs).reason(MemberState::Failed);
+        assert!(said.contains("its node has member 1 of another ensemble of this name"), "{said}");
+        assert_eq!(
+            of(MemberTask::Leave, runs).reason(MemberState::Left),
+            "",
+            "it is not this one's to leave"
+        );
+    }
+    for start in [MemberStart::First, join(&[1, 3])] {
+        assert!(of(MemberTask::Run(start), true).reason(MemberState::Failed).contains("which runs"));
+    }
+    assert!(of(MemberTask::Prepare, true).reason(MemberState::Refused).contains("which runs"));
+    assert_eq!(of(MemberTask::Prepare, false).plan(), MemberStep::SetAside, "nobody uses it");
+}
+
+#[test]
 fn a_member_leaves_once_it_is_stopped_and_its_directory_is_set_aside() {
     let mut node = Node::with(MemberTask::Leave, MemberData::Present);
     node.process = MemberProcess::Running(key(3));
@@ -225,141 +281,6 @@ fn a_member_leaves_once_it_is_stopped_and_its_directory_is_set_aside() {
     assert!(node.reason(MemberState::Refused).contains("has had member 3 since"));
     node.order = order(4, MemberTask::Prepare);
     assert_eq!(node.plan(), MemberStep::Prepare);
-}
-
-/// What happens to a node.
-#[derive(Debug, Clone)]
-enum Act {
-    Order(u64, u8),
-    /// So many steps are made before the agent is killed.
-    Work(usize),
-    WipeData,
-    WipeDirectory,
-    End(Option<i32>),
-}
-
-fn act() -> impl Strategy<Value = Act> {
-    prop_oneof![
-        4 => (1_u64..5, 0_u8..6).prop_map(|(number, task)| Act::Order(number, task)),
-        8 => (0_usize..8).prop_map(Act::Work),
-        1 => Just(Act::WipeData),
-        1 => Just(Act::WipeDirectory),
-        2 => prop_oneof![Just(Some(0)), Just(Some(1)), Just(None)].prop_map(Act::End),
-    ]
-}
-
-/// A node on which steps are made, with what is to hold of them.
-struct Played {
-    node: Node,
-    /// The members that ever had data.
-    had_data: BTreeSet<MemberKey>,
-    aside: Vec<MemberDirectory>,
-}
-
-impl Played {
-    fn perform(&mut self, step: MemberStep) {
-        let node = &mut self.node;
-        let own = MemberKey::of(&node.order);
-        match step {
-            MemberStep::Rest(..) | MemberStep::Serve => {}
-            MemberStep::Prepare => {
-                if node.directory == MemberDirectory::Absent {
-                    assert!(!self.had_data.contains(&own), "{own:?} is made anew");
-                    node.directory = MemberDirectory::Claimed(own.clone(), MemberData::Unused);
-                }
-                node.noted = Some(NotedMember { key: own, has_left: false });
-            }
-            MemberStep::Stop => node.process = MemberProcess::Stopped,
-            MemberStep::SetAside => {
-                let is_own = matches!(&node.directory, MemberDirectory::Claimed(key, _) if *key == own);
-                assert!(!is_own || node.order.task == MemberTask::Leave, "its own data are set aside");
-                assert!(!matches!(node.process, MemberProcess::Running(_)), "it still runs");
-                self.aside.push(std::mem::replace(&mut node.directory, MemberDirectory::Absent));
-            }
-            MemberStep::NoteLeft => node.noted = Some(NotedMember { key: own, has_left: true }),
-            MemberStep::Ask => node.standing = Standing::Listed,
-            MemberStep::Restore => {
-                let MemberDirectory::Claimed(key, data) = &mut node.directory else { panic!("no directory") };
-                assert_eq!((&*key, *data), (&own, MemberData::Unused));
-                assert!(!matches!(node.process, MemberProcess::Running(_)), "it runs");
-                assert!(self.had_data.insert(own), "what it has acknowledged is overwritten");
-                *data = MemberData::Present;
-            }
-            MemberStep::Start(with) => {
-                let MemberDirectory::Claimed(key, data) = &mut node.directory else { panic!("no directory") };
-                assert_eq!(*key, own);
-                if with == StartWith::Data {
-                    assert_eq!(*data, MemberData::Present);
-                } else {
-                    assert!(self.had_data.insert(own.clone()), "{own:?} is started without its data");
-                }
-                *data = MemberData::Present;
-                node.process = MemberProcess::Running(own);
-            }
-        }
-    }
-
-    fn act(&mut self, act: &Act) {
-        match act {
-            Act::Order(number, task) => {
-                let is_restored = *task == 5;
-                let task = match task {
-                    0 => MemberTask::Prepare,
-                    1 | 5 => MemberTask::Run(MemberStart::First),
-                    2 => MemberTask::Run(join(&[1, *number])),
-                    3 => MemberTask::Run(MemberStart::Again),
-                    _ => MemberTask::Leave,
-                };
-                let restore = Some(source()).filter(|_| is_restored);
-                self.node.order = MemberOrder { restore, ..order(*number, task) };
-            }
-            Act::Work(steps) => {
-                for _ in 0..*steps {
-                    let step = self.node.plan();
-                    self.perform(step);
-                }
-            }
-            Act::WipeData => {
-                if let MemberDirectory::Claimed(_, data) = &mut self.node.directory {
-                    *data = MemberData::Lost;
-                }
-            }
-            Act::WipeDirectory => self.node.directory = MemberDirectory::Absent,
-            Act::End(code) => {
-                self.node.process = ended(*code, true);
-                self.node.standing = Standing::NotAsked;
-            }
-        }
-    }
-
-    /// Whether nothing is to be done any more, after at most so many steps.
-    fn settles(&mut self) -> bool {
-        for _ in 0..8 {
-            let step = self.node.plan();
-            if matches!(step, MemberStep::Rest(..) | MemberStep::Serve) {
-                return true;
-            }
-            self.perform(step);
-        }
-        false
-    }
-}
-
-proptest! {
-    #[test]
-    fn no_member_is_started_without_its_data_and_nothing_that_is_there_is_lost(acts in prop::collection::vec(act(), 1..40)) {
-        let mut node = Node::with(MemberTask::Prepare, MemberData::Unused);
-        (node.order, node.noted, node.directory) =
-            (order(1, MemberTask::Prepare), None, MemberDirectory::Absent);
-        let mut played = Played { node, had_data: BTreeSet::new(), aside: Vec::new() };
-        for act in &acts {
-            played.act(act);
-        }
-        prop_assert!(played.settles(), "{:?}", played.node.plan());
-        // The same order says the same again.
-        let first = played.node.plan();
-        prop_assert_eq!(first, played.node.plan());
-    }
 }
 
 #[test]

@@ -112,9 +112,23 @@ pub(super) fn keys(fleet: &Fleet, members: &EnsembleMembers, redis: &RedisSettin
     });
     let there =
         there(fleet, members, redis).into_iter().map(|FoundMember { number, node, peer_url, .. }| {
-            format!("member {number} on node {node} is not recorded: redis-cli -u {peer_url} dbsize")
+            format!("member {number} on node {node} is not recorded: {}", asking(members, redis, &peer_url))
         });
     each.chain(there).collect()
+}
+
+/// How a person asks a Redis for how many keys it has.
+fn asking(members: &EnsembleMembers, redis: &RedisSettings, url: &str) -> String {
+    let (host, port) =
+        url.rsplit_once("://").map_or(url, |(_, rest)| rest).rsplit_once(':').unwrap_or((url, ""));
+    let host = host.trim_matches(['[', ']']);
+    let tls = if redis.tls { " --tls --cacert ca.pem --cert client.pem --key client-key.pem" } else { "" };
+    let password = if redis.password_secrets.is_empty() { "" } else { " --askpass" };
+    let with = match redis.tls {
+        true => format!(", with what `bellwether ensemble certify {}` writes", members.ensemble),
+        false => String::new(),
+    };
+    format!("redis-cli -h {host} -p {port}{tls}{password} dbsize{with}")
 }
 
 /// The primary that a member which works follows.

@@ -164,17 +164,20 @@ fn who_does_not_take_the_present_value_is_named() {
     site.names(&["redis"]);
     site.ordered();
     let members = site.fleet().ensemble_members[&site.ensemble.name].value.clone();
-    let said = |passwords: Option<PasswordVersions>| {
+    let told = |passwords: Option<PasswordVersions>, is_held: bool| {
         let report = MemberReport {
             passwords,
             ..MemberReport::of(members.last, members.identity.clone(), MemberState::Working)
         };
-        lines(&members, |_| Some(&report)).concat()
+        lines(&members, is_held, |_| Some(&report)).concat()
     };
+    let said = |passwords| told(passwords, false);
     let all = "all members take the present value of secret redis as the password of clients";
     assert_eq!(said(Some(members.passwords.clone())), all);
     assert!(said(Some(BTreeMap::new())).contains("yet: 1 left"));
+    let held = told(Some(BTreeMap::new()), true);
+    assert!(held.starts_with("members 1 keep the passwords of clients that they have"), "{held}");
     assert!(said(None).starts_with("whether members 1 take"));
     let open = EnsembleMembers { passwords: BTreeMap::new(), ..(*members).clone() };
-    assert!(lines(&open, |_| None).is_empty());
+    assert!(lines(&open, false, |_| None).is_empty());
 }

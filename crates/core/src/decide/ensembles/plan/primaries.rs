@@ -222,6 +222,7 @@ const fn fresh(node: NodeName) -> Instance {
         is_whole: false,
         may_be_cut: false,
         blocked_since: None,
+        refuses_orders: false,
         cut_since: None,
         keys: None,
     }

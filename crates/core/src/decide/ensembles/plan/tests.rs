@@ -216,7 +216,7 @@ fn each_node_that_may_have_no_member_says_why() {
     site.voting(&other, &[5]);
     let plan = site.plan(&store(EnsembleSize::Number(3)));
     assert_eq!(lines(&plan), ["member 1 is added on node db-6"]);
-    assert_eq!(plan.waiting.unwrap(), "no node may have another member, and 2 more are needed");
+    assert_eq!(plan.waiting.unwrap(), "2 more members are needed, and no other node may have one");
     let refusals: Vec<String> = plan.refusals.iter().map(|(node, why)| format!("{node}: {why}")).collect();
     assert_eq!(
         refusals,
@@ -246,7 +246,7 @@ fn fewer_members_leave_one_after_the_other_and_a_filter_that_matches_nothing_rem
     let plan = site.plan(&Ensemble { filter: filter.clone(), ..store(EnsembleSize::Quorum) });
     assert_eq!((plan.wanted, plan.steps.len(), plan.waiting), (3, 0, None));
     let plan = site.plan(&Ensemble { filter, ..store(EnsembleSize::Number(5)) });
-    assert_eq!(plan.waiting.unwrap(), "no node matches its filter, and 2 more are needed");
+    assert_eq!(plan.waiting.unwrap(), "2 more members are needed, and no node matches its filter");
 }
 
 #[test]
@@ -266,14 +266,14 @@ fn silent_members_are_waited_for() {
     full.presence(1, PresenceState::Unreachable);
     assert_eq!(
         full.plan(&ensemble).waiting.unwrap(),
-        "member 1 on db-1 does not work, and is not replaced: no node may have another member"
+        "member 1 on db-1 does not work, and is not replaced: no other node may have one"
     );
     // The same is said of it once its time is over.
     let fleet = full.world.fleets.get(&full.namespace).unwrap();
     let later = Timestamp::from_millis(NOW.as_millis() + 3_600_000);
     assert_eq!(
         plan(fleet, &ensemble, None, (later, Timestamp::EPOCH)).waiting.unwrap(),
-        "member 1 on db-1 does not work, and is not replaced: no node may have another member"
+        "member 1 on db-1 does not work, and is not replaced: no other node may have one"
     );
     // A server that was away has heard nobody meanwhile.
     let fleet = site.world.fleets.get(&site.namespace).unwrap();

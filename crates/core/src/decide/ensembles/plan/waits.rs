@@ -15,6 +15,7 @@ use crate::records::ensemble_adoption::named as named_foreign;
 use crate::records::ensemble_members::{EnsembleMembers, Member};
 use crate::records::ensemble_restore::RestoreSource;
 use crate::words::counter::MemberNumber;
+use crate::words::plural::plural;
 use crate::words::time::{Span, Timestamp};
 
 /// What a wait is told with.
@@ -140,7 +141,7 @@ pub(super) fn no_room(matching: usize, missing: usize, silent: &[String]) -> Str
         several if several.len() == missing => {
             format!("members {} do not work, and are not replaced: {none}", several.join(" and "))
         }
-        _ => format!("{none}, and {missing} more {} needed", are(missing)),
+        _ => format!("{} {} needed, and {none}", plural(missing, "more member"), are(missing)),
     }
 }
 
@@ -150,7 +151,7 @@ pub(super) fn unreplaced(named: &str, matching: usize) -> String {
 }
 
 const fn none_may(matching: usize) -> &'static str {
-    if matching == 0 { "no node matches its filter" } else { "no node may have another member" }
+    if matching == 0 { "no node matches its filter" } else { "no other node may have one" }
 }
 
 /// Why the node with the snapshot that an ensemble is founded from cannot have its first member; `None` if it may, or has it.
@@ -251,8 +252,9 @@ fn leaver_streams(members: &EnsembleMembers, number: MemberNumber) -> String {
         );
     }
     format!(
-        "member {named} still gets data, although contact with it is lost: its Redis works, and its agent does not; it is not replaced while \
-         that is so, as it acknowledges writes: start that agent, stop that Redis, or have it disconnected: bellwether ensemble replace {} {number}",
+        "member {named} still gets data, although contact with it is lost: its Redis works, and its agent is not heard or cannot ask it; it is not \
+         replaced while that is so, as it acknowledges writes: see to that agent, stop that Redis, or have it disconnected: bellwether ensemble \
+         replace {} {number}",
         members.ensemble
     )
 }

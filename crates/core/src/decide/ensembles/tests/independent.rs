@@ -112,7 +112,12 @@ impl Site {
         let member_nodes = self.members.members.values().filter_map(|member| {
             let host = self.hosts.get(&member.node).filter(|host| !host.is_gone)?;
             let known = host.known.as_ref();
-            let seen = MemberNode { unreachable_since: host.cut_since, is_suspect: false, known };
+            let seen = MemberNode {
+                unreachable_since: host.cut_since,
+                is_suspect: false,
+                refuses_orders: false,
+                known,
+            };
             Some((member.node.clone(), seen))
         });
         let nodes = member_nodes.collect();

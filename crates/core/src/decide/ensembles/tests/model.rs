@@ -272,15 +272,11 @@ impl Installation {
     }
 
     fn nodes(&self) -> BTreeMap<NodeName, MemberNode<'_>> {
-        let of = |(name, host): (&NodeName, &Host)| {
-            (
-                name.clone(),
-                MemberNode { unreachable_since: host.cut_since, is_suspect: host.is_suspect, known: None },
-            )
-        };
-        let mut nodes: BTreeMap<_, _> = self.hosts.iter().map(of).collect();
-        for (name, node) in &mut nodes {
-            node.known = self.hosts.get(name).and_then(|host| host.known.as_ref());
+        let mut nodes = BTreeMap::new();
+        for (name, host) in &self.hosts {
+            let (unreachable_since, known) = (host.cut_since, host.known.as_ref());
+            let (is_suspect, refuses_orders) = (host.is_suspect, false);
+            nodes.insert(name.clone(), MemberNode { unreachable_since, is_suspect, refuses_orders, known });
         }
         nodes
     }

@@ -191,6 +191,24 @@ fn a_primary_that_cannot_write_to_its_disk_hands_over_after_a_time_and_only_to_o
 }
 
 #[test]
+fn a_primary_whose_agent_can_store_no_order_on_its_full_disk_is_left_by_its_replicas_after_a_time() {
+    let mut machines = three();
+    let full = machines.primary_host().unwrap();
+    machines.act(&Act::FillAll(full));
+    machines.pass(5);
+    assert_eq!(machines.primary_host(), Some(full), "it may find room");
+    machines.pass(120);
+    let next = machines.primary_host().unwrap();
+    assert!(next != full && machines.is_all_there() && machines.events.contains(&"ensemble.primary_changed"));
+    assert!(machines.members.lead.failed_over.is_some(), "it has not handed over");
+    // With room it follows.
+    machines.act(&Act::Fill(full));
+    machines.settle();
+    assert_eq!((machines.primary_host(), machines.serving()), (Some(next), 3));
+    assert!(machines.is_all_there());
+}
+
+#[test]
 fn a_primary_on_a_drained_node_hands_over_and_leaves() {
     let mut machines = three();
     machines.act(&Act::Drain(0));
@@ -238,7 +256,7 @@ fn act() -> impl Strategy<Value = Act> {
         2 => host().prop_map(Act::Cut),
         3 => prop_oneof![2 => host().prop_map(Act::Isolate), 1 => host().prop_map(Act::CutPeers)],
         3 => host().prop_map(Act::Heal),
-        2 => prop_oneof![host().prop_map(Act::Drain), host().prop_map(Act::Fill)],
+        2 => prop_oneof![host().prop_map(Act::Drain), host().prop_map(Act::Fill), host().prop_map(Act::FillAll)],
         1 => (1_u32..6).prop_map(Act::Size),
         1 => Just(Act::Acknowledge),
         2 => prop_oneof![host().prop_map(Act::HandOver), Just(Act::Withdraw)],

@@ -26,7 +26,10 @@ pub(super) fn fail_over(
     let has_ended = members.get(&primary).is_some_and(|member| member.state == InstanceState::Ended);
     // One that is not to come back is left, whatever it still does.
     let is_given_up = members.get(&primary).is_some_and(|member| member.may_be_cut);
-    if !streaming.is_empty() && restarted.is_none() && !has_ended && !is_given_up {
+    // One that takes no writes, and does not do as it is told, either: what it has acknowledged is on those that it needed for that.
+    let is_stuck = members.get(&primary).is_some_and(Instance::is_stuck);
+    let is_left = has_ended || is_given_up || is_stuck;
+    if !streaming.is_empty() && restarted.is_none() && !is_left {
         return PrimaryStep::Wait(PrimaryWait::StillStreams(streaming));
     }
     let holders = || holders(primary, members);
@@ -50,19 +53,7 @@ pub(super) fn fail_over(
         };
     }
     if reached.len() < needed {
-        let unreached = holders().filter(|(_, member)| !member.is_reached());
-        let (anew, silent): (Vec<_>, Vec<_>) =
-            unreached.partition(|(_, member)| member.state == InstanceState::Up);
-        let numbers = |members: Vec<(&MemberNumber, &Instance)>| {
-            members.into_iter().map(|(number, _)| *number).collect()
-        };
-        let (silent, anew) = (numbers(silent), numbers(anew));
-        return PrimaryStep::Wait(PrimaryWait::TooFewReached {
-            reached: reached.len(),
-            needed,
-            silent,
-            anew,
-        });
+        return PrimaryStep::Wait(too_few((reached.len(), needed), primary, members));
     }
     // Only where an acknowledgement lets another one take over.
     let quiet_until = record.failed_over.map(|at| at.plus(spec.quiet));
@@ -82,6 +73,16 @@ pub(super) fn fail_over(
         Some((_, number)) => PrimaryStep::Promote(number.0),
         None => PrimaryStep::Wait(PrimaryWait::NoCandidate),
     }
+}
+
+/// Too few of those that may have what was acknowledged are reached.
+fn too_few((reached, needed): (usize, usize), primary: MemberNumber, members: &Instances) -> PrimaryWait {
+    let unreached = holders(primary, members).filter(|(_, member)| !member.is_reached());
+    let (anew, silent): (Vec<_>, Vec<_>) =
+        unreached.partition(|(_, member)| member.state == InstanceState::Up);
+    let numbers =
+        |members: Vec<(&MemberNumber, &Instance)>| members.into_iter().map(|(number, _)| *number).collect();
+    PrimaryWait::TooFewReached { reached, needed, silent: numbers(silent), anew: numbers(anew) }
 }
 
 /// The replicas that ever had data: they may have an acknowledged write, whatever became of it.

@@ -29,6 +29,8 @@ pub struct Instance {
     pub may_be_cut: bool,
     /// Since when it cannot write to its disk; `None` if it can.
     pub blocked_since: Option<Timestamp>,
+    /// Whether its node does not accept its orders, by its own word.
+    pub refuses_orders: bool,
     /// Since when it is heard of and cut off: the primary from as many replicas as a write needs, a replica from the primary; `None` if it is not.
     pub cut_since: Option<Timestamp>,
     /// The number of its keys; `None` if it is not known.
@@ -74,6 +76,11 @@ impl Instance {
     /// Whether it answers and has its data.
     pub(super) fn is_reached(&self) -> bool {
         self.state == InstanceState::Up && self.is_whole
+    }
+
+    /// Whether it cannot write to its disk, and its agent does not do what it is told to about that, as on the same disk.
+    pub(super) const fn is_stuck(&self) -> bool {
+        self.blocked_since.is_some() && self.refuses_orders
     }
 
     pub(super) const fn is_silent(&self) -> bool {

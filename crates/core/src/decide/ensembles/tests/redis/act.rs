@@ -22,6 +22,8 @@ pub(super) enum Act {
     Drain(usize),
     /// Its disk is full, or is not any more.
     Fill(usize),
+    /// The same, and its agent cannot store another order.
+    FillAll(usize),
     Size(u32),
     /// A person acknowledges the last failover.
     Acknowledge,

@@ -25,6 +25,7 @@ impl Machines {
                 is_isolated: host.is_isolated,
                 is_drained: host.is_drained,
                 is_full: host.is_full,
+                refuses: host.refuses,
                 ..Host::default()
             };
         }

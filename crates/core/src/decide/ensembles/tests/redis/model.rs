@@ -32,6 +32,8 @@ pub(super) struct Host {
     pub(super) is_gone: bool,
     /// Whether its disk is full.
     pub(super) is_full: bool,
+    /// Its agent cannot store an order, as its disk is full, too.
+    pub(super) refuses: bool,
     /// The member whose directory is here.
     pub(super) number: Option<MemberNumber>,
     pub(super) is_running: bool,
@@ -193,7 +195,15 @@ impl Machines {
             Act::Heal(host) => self.heal(&self.name(*host)),
             Act::Decommission(host) => self.host(*host).is_gone = true,
             Act::Drain(host) => self.host(*host).is_drained ^= true,
-            Act::Fill(host) => self.host(*host).is_full ^= true,
+            Act::Fill(host) => {
+                let host = self.host(*host);
+                host.is_full ^= true;
+                host.refuses &= host.is_full;
+            }
+            Act::FillAll(host) => {
+                let host = self.host(*host);
+                (host.is_full, host.refuses) = (true, true);
+            }
             Act::Size(size) => self.ensemble.size = EnsembleSize::Number(*size),
             Act::Acknowledge => self.members.lead.failed_over = None,
             Act::HandOver(host) => {
@@ -242,7 +252,7 @@ impl Machines {
         for name in self.hosts.keys().cloned().collect::<Vec<_>>() {
             self.heal(&name);
             let host = self.hosts.get_mut(&name).unwrap();
-            (host.is_drained, host.is_full) = (false, false);
+            (host.is_drained, host.is_full, host.refuses) = (false, false, false);
         }
         self.members.lead.failed_over = None;
     }
@@ -338,7 +348,10 @@ impl Machines {
         let mut places = CandidateNodes::new();
         for (name, host) in self.hosts.iter().filter(|(_, host)| !host.is_gone) {
             let (unreachable_since, known) = (host.cut_since, host.known.as_ref());
-            nodes.insert(name.clone(), MemberNode { unreachable_since, is_suspect: false, known });
+            nodes.insert(
+                name.clone(),
+                MemberNode { unreachable_since, is_suspect: false, refuses_orders: host.refuses, known },
+            );
             let refusal = host.cut_since.map(|_| "it is not heard of".to_string());
             let place = CandidateNode { domain: None, matches: true, refusal, is_drained: host.is_drained };
             places.insert(name.clone(), place);
@@ -371,7 +384,9 @@ impl Machines {
         self.events.extend(decision.events.iter().map(|event| event.kind));
         let orders: BTreeMap<_, _> =
             self.members.orders().map(|(node, order)| (node.clone(), order)).collect();
-        for (name, host) in self.hosts.iter_mut().filter(|(_, host)| host.cut_since.is_none()) {
+        for (name, host) in
+            self.hosts.iter_mut().filter(|(_, host)| host.cut_since.is_none() && !host.refuses)
+        {
             host.order = orders.get(name).cloned();
         }
     }

@@ -104,6 +104,7 @@ impl Model {
                 is_whole: process.has_data,
                 may_be_cut: false,
                 blocked_since: None,
+                refuses_orders: false,
                 cut_since: None,
                 keys: Some(process.offset),
             };
