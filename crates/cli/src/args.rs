@@ -225,8 +225,8 @@ pub(crate) enum Command {
     Simulate(Box<Simulate>),
     /// Explain what a node, entity, run, service, target, cluster, ensemble or slot waits for
     Why {
-        /// Object: NAME, node/NAME, entity/NAME, run/NAME, job/RUN/NODE, service/NAME, target/ENTITY/NAME, cluster/NAME, ensemble/NAME or
-        /// slot/NAME
+        /// Object: NAME, node/NAME, entity/NAME, run/NAME, job/RUN/NODE, service/NAME, target/ENTITY/NAME, cluster/NAME, ensemble/NAME,
+        /// store/NODE/PROBE, reaction/NAME, sink/NAME or slot/NAME
         subject: String,
     },
     /// Describe one object: its fields, its last events, and what it waits for

@@ -27,6 +27,7 @@ use crate::config::deciders::DeciderSettings;
 use crate::decider_failures::DeciderFailures;
 use crate::leadership::Leadership;
 use crate::metrics::{DeciderPass, Metrics};
+use crate::ops;
 use crate::records::commit::CommitError;
 use crate::repeated_failure::RepeatedFailure;
 use crate::sleep::sleep_until;
@@ -87,10 +88,20 @@ impl Reconciler {
             // A new leader decides only once its world contains everything that was committed before. It asks the store, since a
             // watch may have missed something.
             if self.relist.bring_up_to_date(&stop).await {
+                self.tell().await;
                 self.lead(term, &stop).await;
                 self.failures.clear();
             }
             self.leadership.lost(term, &stop).await;
+        }
+    }
+
+    /// Tells that this server leads; nothing waits for that to succeed.
+    async fn tell(&self) {
+        let world = self.transactor.world();
+        let Some(leader) = &world.leader else { return };
+        if let Err(error) = ops::server::leads(&self.transactor, &leader.value).await {
+            tracing::warn!(%error, "cannot record that this server leads");
         }
     }
 

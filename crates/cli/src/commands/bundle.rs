@@ -23,6 +23,9 @@ use crate::show::Show;
 /// Most events in an archive: some hours of a busy namespace.
 const EVENTS: u32 = 1_000;
 
+/// Most entities whose rollouts are in an archive.
+const HISTORIES: usize = 100;
+
 /// The name of everything in an archive begins with this.
 const ROOT: &str = "bellwether-debug";
 
@@ -205,6 +208,23 @@ impl Collected {
         }
     }
 
+    /// Adds the entities, and the rollouts of each.
+    async fn rollouts(&mut self, context: &Context) -> io::Result<()> {
+        let (client, namespace) = (&context.client, &context.namespace);
+        let entities = client.entities(namespace).await;
+        let names = entities.iter().flat_map(|page| &page.items).map(|entity| entity.name.clone());
+        let names: Vec<String> = names.collect();
+        self.answer("control-plane/entities.json", entities)?;
+        for name in names.iter().take(HISTORIES) {
+            let file = format!("control-plane/rollouts/{name}.json");
+            self.answer(&file, client.rollouts(namespace, name).await)?;
+        }
+        if let Some(left) = names.len().checked_sub(HISTORIES).filter(|left| *left > 0) {
+            self.missing.push(format!("control-plane/rollouts: those of {left} more entities"));
+        }
+        Ok(())
+    }
+
     /// Adds what the control plane says of itself and of the namespace.
     async fn control_plane(&mut self, global: &Global) -> io::Result<()> {
         let context = match Context::new(global) {
@@ -220,6 +240,9 @@ impl Collected {
         self.answer("control-plane/nodes.json", client.nodes(namespace, false).await)?;
         self.answer("control-plane/ensembles.json", client.ensembles(namespace).await)?;
         self.answer("control-plane/failures.json", client.failures(namespace).await)?;
+        self.answer("control-plane/clusters.json", client.clusters(namespace).await)?;
+        self.answer("control-plane/runs.json", client.runs(namespace).await)?;
+        self.rollouts(&context).await?;
         self.answer("control-plane/events.json", client.events(namespace, None, EVENTS, Duration::ZERO).await)
     }
 }

@@ -104,16 +104,26 @@ fn node_lines(overview: &Overview, paint: Paint) -> impl Iterator<Item = String>
 
 /// The numbers of nodes with failed statuses and of failing service instances; `None` if there are none.
 fn failing_line(overview: &Overview, paint: Paint) -> Option<String> {
+    let counts = failing(overview)?;
+    Some(format!("failing    {}: bellwether get-failures", paint.text(Tone::Bad, &counts)))
+}
+
+pub(super) fn failing(overview: &Overview) -> Option<String> {
     let counts = [(overview.failing, "node"), (overview.failing_instances, "service instance")];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     let counts = counts.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
     let counts = counts.collect::<Vec<_>>().join(", ");
-    let line = || format!("failing    {}: bellwether get-failures", paint.text(Tone::Bad, &counts));
-    (!counts.is_empty()).then(line)
+    (!counts.is_empty()).then_some(counts)
 }
 
 /// An ensemble of which not all works.
 fn impaired_line(of: &ImpairedEnsemble, paint: Paint) -> String {
+    let (text, next) = impaired(of);
+    format!("ensemble   {}: {}; {next}", of.ensemble, paint.text(Tone::Bad, &text))
+}
+
+/// What does not work of an ensemble, and the command that says more.
+pub(super) fn impaired(of: &ImpairedEnsemble) -> (String, String) {
     let ImpairedEnsemble {
         ensemble,
         members,
@@ -154,7 +164,7 @@ fn impaired_line(of: &ImpairedEnsemble, paint: Paint) -> String {
         true => "bellwether get-failures".to_owned(),
         false => format!("bellwether why ensemble/{ensemble}"),
     };
-    format!("ensemble   {ensemble}: {}; {next}", paint.text(Tone::Bad, &text))
+    (text, next)
 }
 
 /// The nodes that do not accept their orders; `None` if there are none.

@@ -18,6 +18,9 @@ pub(crate) fn branch(event: &Event, paint: Paint, time: &str, depth: usize) -> S
     };
     let kind = format!("{indent}{}", event.kind);
     let change = match (&event.before, &event.after) {
+        (Some(before), Some(after)) if before == after => format!("{after}: "),
+        // Its cause may say what it is now.
+        (Some(before), Some(after)) if *after == event.cause => format!("{before} → "),
         (Some(before), Some(after)) => format!("{before} → {after}: "),
         (None, Some(after)) => format!("{after}: "),
         (Some(before), None) => format!("{before} →: "),

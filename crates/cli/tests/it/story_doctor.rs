@@ -219,6 +219,10 @@ async fn an_archive_for_a_person_has_what_is_needed_and_no_secret() {
         "control-plane/nodes.json",
         "control-plane/ensembles.json",
         "control-plane/failures.json",
+        "control-plane/clusters.json",
+        "control-plane/runs.json",
+        "control-plane/entities.json",
+        "control-plane/rollouts/web.json",
         "control-plane/events.json",
     ] {
         assert!(files.contains(&root.join(name)), "{name}: {files:?}");

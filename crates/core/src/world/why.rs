@@ -9,6 +9,7 @@ use super::fleet::Fleet;
 use crate::records::annotation::attribution_in_brackets;
 use crate::records::event::Event;
 use crate::records::freeze::{Freeze, FreezeKind, lift_command};
+use crate::records::node::PresenceState;
 use crate::records::report::RunningStep;
 use crate::records::rollout::RolloutState;
 use crate::records::run::UndoState;
@@ -38,7 +39,10 @@ impl World {
                 format!("{target}: frozen by {name} {who}; end it: {lift}")
             }
             None => {
-                let step = fleet.running_step(board, target).map(|step| format!("; {}", step.line(now)));
+                let step = fleet.running_step(board, target).map(|step| match fleet.silent_since(target) {
+                    Some(since) => format!("; when last heard: {}", step.line(since.min(now))),
+                    None => format!("; {}", step.line(now)),
+                });
                 let job = fleet.present_job(board, target).unwrap_or_default();
                 let run = &board.entity().name;
                 let node = NodeName::parse(target.as_str()).ok().filter(|_| fleet.runs.contains_key(run));
@@ -62,6 +66,15 @@ impl Fleet {
         let state = board.member(target)?.state.as_ref()?;
         let entity = report.value.entities.get(&board.entity().name)?;
         entity.step.as_ref().filter(|_| entity.answering == state.assignment)
+    }
+
+    /// Since when the node of a target is not in contact; `None` while it is.
+    fn silent_since(&self, target: &TargetName) -> Option<Timestamp> {
+        let presence = self.presences.get(&NodeName::parse(target.as_str()).ok()?)?;
+        match presence.value.contact {
+            PresenceState::Suspect | PresenceState::Unreachable => Some(presence.value.since),
+            PresenceState::Never | PresenceState::Up => None,
+        }
     }
 
     /// What a person can do about a run that failed on a target: why it never goes on there, with the command that does the rest, or

@@ -44,6 +44,7 @@ pub(crate) async fn read(
             }));
         }
         LogPlace::Nowhere => return Err(of.later(&job, "the node is connected to no server")),
+        LogPlace::Decommissioned => return Err(of.later(&job, "the node was decommissioned")),
     }
     let request = LogRequest {
         number: 0,

@@ -116,6 +116,7 @@ async fn answer(
             return Ok(JsonAnswer(ProcessLog { server: Some(server), ..ProcessLog::nothing(begin) }));
         }
         LogPlace::Nowhere => return Err(later(&node, writer, "the node is connected to no server")),
+        LogPlace::Decommissioned => return Err(later(&node, writer, "the node was decommissioned")),
     }
     drop(world);
     let request = LogRequest {

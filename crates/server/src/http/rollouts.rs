@@ -10,14 +10,16 @@ use bellwether_api::v1::node::PresenceState;
 use bellwether_api::v1::rollout::{NewRollout, Rollout, RolloutOperation, RolloutView, StartedRollout};
 use bellwether_api::v1::target::{TargetPhase, TargetView};
 use bellwether_core::access::{ObjectKind, Right};
+use bellwether_core::records::rollout::Rollout as KeptRollout;
 use bellwether_core::records::target::AssignmentOutcome;
-use bellwether_core::rollout::board::BoardTarget;
+use bellwether_core::rollout::board::{Board, BoardTarget};
 use bellwether_core::rollout::external::group as group_of;
 use bellwether_core::rollout::observation::{TargetStage, phase};
 use bellwether_core::words::counter::RolloutNumber;
 use bellwether_core::words::name::{EntityName, Namespace, TargetName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
+use bellwether_core::world::fleet::Fleet;
 
 use super::auth::Authenticated;
 use super::entities::missing;
@@ -103,11 +105,12 @@ pub(crate) async fn list(
     let world = app.world();
     let fleet = world.fleets.get(&namespace).filter(|fleet| fleet.entities.contains_key(&name));
     let fleet = fleet.ok_or_else(|| missing(&name))?;
-    let first = (name.clone(), RolloutNumber::ZERO);
+    let (of, first) = (name.clone(), (name.clone(), RolloutNumber::ZERO));
     let all = fleet.rollouts.range(first..(name, below)).map(|(_, kept)| &kept.value);
     let mut newest: Vec<_> = all.collect();
     newest.reverse();
-    let rows = newest.into_iter().map(|rollout| JsonRow::new(&Rollout::from(&**rollout), &ROLLOUTS, now));
+    let rows =
+        newest.into_iter().map(|rollout| JsonRow::new(&as_of_now(fleet, &of, rollout), &ROLLOUTS, now));
     let is_after = |row: &JsonRow<Rollout>, after: &str| row.id().parse::<u64>().ok() < after.parse().ok();
     list.answer_rows(rows, is_after, world.revision)
 }
@@ -117,13 +120,25 @@ pub(crate) async fn get(
     (NamespacePath(namespace), Entity(name), Number(number)): (NamespacePath, Entity, Number),
 ) -> Result<JsonAnswer<Rollout>, Failure> {
     let world = app.world();
-    let fleet = world.fleets.get(&namespace);
-    let found = fleet.and_then(|fleet| fleet.rollouts.get(&(name.clone(), RolloutNumber::new(number))));
+    let kept = world.fleets.get(&namespace).and_then(|fleet| {
+        let kept = fleet.rollouts.get(&(name.clone(), RolloutNumber::new(number)))?;
+        Some(as_of_now(fleet, &name, &kept.value))
+    });
     let missing = || {
         Failure::new(Code::NotFound, format!("cannot find rollout {number} of entity {name}"))
             .hint(format!("list them: bellwether rollout history {name}"))
     };
-    found.map(|kept| JsonAnswer((&*kept.value).into())).ok_or_else(missing)
+    kept.map(JsonAnswer).ok_or_else(missing)
+}
+
+/// A rollout with its present counts: while it is in progress, its record has those of the time at which its last batch was opened.
+fn as_of_now(fleet: &Fleet, name: &EntityName, kept: &KeptRollout) -> Rollout {
+    let board = fleet.boards.get(name).filter(|board| {
+        let progress = board.progress();
+        progress.last == kept.number && progress.active().is_some()
+    });
+    let counts = board.map_or(kept.counts, Board::counts);
+    Rollout { counts: counts.into(), ..kept.into() }
 }
 
 /// The active rollout, or the last one; with `wait`, once something of the entity changed after `index`.
@@ -174,7 +189,7 @@ pub(crate) fn view(
         entity: bellwether_api::v1::entity::Entity { nodes: Vec::new(), ..board.entity().into() },
         progress: progress.into(),
         desired: board.desired().map(ToString::to_string),
-        rollout: rollout.map(|kept| (&*kept.value).into()),
+        rollout: rollout.map(|kept| as_of_now(fleet, name, &kept.value)),
         counts: counts.into(),
         needed: thresholds.needed,
         tolerated: thresholds.tolerated,

@@ -92,20 +92,32 @@ pub(crate) async fn get(
     Ok(JsonAnswer(Why { subject, waiting, lines }))
 }
 
-/// The subject with its kind: a plain name is that of a node, entity or service.
+/// The subject with its kind: a plain name is that of a node, entity, ensemble, cluster or service.
 fn whole(fleet: &Fleet, subject: String, readable: &Readable) -> String {
     let is_node = |name: &str| NodeName::parse(name).is_ok_and(|name| fleet.nodes.contains_key(&name));
     let is_entity = |name: &str| EntityName::parse(name).is_ok_and(|name| fleet.entities.contains_key(&name));
     let is_service =
         |name: &str| ServiceName::parse(name).is_ok_and(|name| fleet.catalogue.service(&name).is_some());
+    let is_ensemble = |name: &str| {
+        let name = EnsembleName::parse(name);
+        name.is_ok_and(|name| {
+            fleet.ensembles.contains_key(&name) || fleet.ensemble_members.contains_key(&name)
+        })
+    };
+    let is_cluster =
+        |name: &str| ClusterName::parse(name).is_ok_and(|name| fleet.clusters.contains_key(&name));
     // What may not be read is not there.
     let is_node = |name: &str| readable.has_object(ObjectKind::Node, name) && is_node(name);
     let is_entity = |name: &str| readable.has_object(ObjectKind::Entity, name) && is_entity(name);
     let is_service = |name: &str| readable.has_object(ObjectKind::Service, name) && is_service(name);
+    let is_ensemble = |name: &str| readable.has_object(ObjectKind::Ensemble, name) && is_ensemble(name);
+    let is_cluster = |name: &str| readable.has_object(ObjectKind::Cluster, name) && is_cluster(name);
     match subject.as_str() {
         name if name.contains('/') => subject,
         name if is_node(name) => format!("node/{subject}"),
         name if is_entity(name) => format!("entity/{subject}"),
+        name if is_ensemble(name) => format!("ensemble/{subject}"),
+        name if is_cluster(name) => format!("cluster/{subject}"),
         name if is_service(name) => format!("service/{subject}"),
         _ => subject,
     }
@@ -194,6 +206,9 @@ fn node(
     let mut lines = Vec::new();
     if let Some(mark) = &node.decommissioned {
         lines.push(format!("decommissioned by {}: {}", mark.by, or_none(&mark.reason)));
+        // What was known of it is not true any more.
+        lines.extend(members(fleet, name, now));
+        return Ok((true, lines));
     }
     if let Some(mark) = &node.pause {
         lines.push(format!("paused by {}: {}", mark.by, or_none(&mark.reason)));

@@ -21,6 +21,8 @@ pub enum LogPlace {
     At(ServerAddress),
     /// The node is connected to no server.
     Nowhere,
+    /// The node is none any more.
+    Decommissioned,
 }
 
 /// The job of the task of this index; one that was open when its node left the run is cancelled.
@@ -91,6 +93,9 @@ pub fn elsewhere(run: &EntityName, node: &NodeName, job: &Job) -> String {
 /// The server that can ask a node: the one that holds its session.
 #[must_use]
 pub fn place(world: &World, fleet: &Fleet, node: &NodeName, me: &ServerName, now: Timestamp) -> LogPlace {
+    if fleet.active_node(node).is_none() {
+        return LogPlace::Decommissioned;
+    }
     let Some(presence) = fleet.presences.get(node).map(|kept| &kept.value) else { return LogPlace::Nowhere };
     match presence.contact {
         PresenceState::Up | PresenceState::Suspect => {}

@@ -2,12 +2,16 @@
 
 use bellwether_api::shape::read;
 use bellwether_core::records::event::EventDraft;
+use bellwether_core::records::server::Leader;
 use bellwether_core::verdict::Changeset;
 use bellwether_core::words::name::{Actor, ServerName};
 use bellwether_store::JournalCut;
 
 use super::{OpError, cause, event};
 use crate::transactor::Transactor;
+
+/// Why a leader is told of.
+const LEADS: &str = "it was started, or no other server led any more; until nodes and targets were heard again, nothing counts against them";
 
 /// Records that a server stepped down and another one leads, in the events of the namespace `default`.
 ///
@@ -25,6 +29,27 @@ pub async fn stepped_down(
                 before: Some(before.to_string()),
                 after: Some(leader.to_string()),
                 ..event("leader.stepped_down", format!("server/{before}"), cause(reason))
+            };
+            Ok((Some(Changeset { writes: Vec::new(), events: vec![event] }), ()))
+        })
+        .await
+}
+
+/// Records that a server leads, in the events of the namespace `default`. In one that has nothing, nobody is told.
+///
+/// # Errors
+/// [`OpError::Commit`].
+pub async fn leads(transactor: &Transactor, leader: &Leader) -> Result<(), OpError> {
+    let namespace = read("namespace", "default")?;
+    if !transactor.world().fleets.contains_key(&namespace) {
+        return Ok(());
+    }
+    let (actor, name) = (Actor::parse("bellwether").expect("plain letters are an actor"), &leader.server);
+    transactor
+        .change(&namespace, &actor, |_, _, _| {
+            let event = EventDraft {
+                after: Some(name.to_string()),
+                ..event("leader.elected", format!("server/{name}"), LEADS)
             };
             Ok((Some(Changeset { writes: Vec::new(), events: vec![event] }), ()))
         })

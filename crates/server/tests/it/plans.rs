@@ -35,6 +35,12 @@ async fn a_plan_predicts_a_rollout_and_is_valid_until_the_state_changes() {
     let again = admin.plan_rollout("default", "web", &asked).await.unwrap();
     assert_eq!(again.token, plan.token, "nothing has changed");
 
+    // For how long a node was healthy on its present version says nothing of the next one.
+    let longer = Policy { soak: Some("30s".to_owned()), ..Policy::default() };
+    let longer =
+        admin.plan_rollout("default", "web", &NewPlan { policy: longer, ..asked.clone() }).await.unwrap();
+    assert_eq!((longer.end.as_str(), longer.ends), ("succeeded", true), "{longer:?}");
+
     // Another policy makes another plan, and so does a node that runs another version.
     let policy = Policy { batch: Some("2".to_owned()), ..soak.clone() };
     let wider = admin.plan_rollout("default", "web", &NewPlan { policy, ..asked.clone() }).await.unwrap();

@@ -1,10 +1,13 @@
 //! The connection of the command line: whether the control plane answers, who the token is, and what the control plane says of itself.
 
 use bellwether_api::client::{CallError, UnreachableCause};
-use bellwether_api::v1::overview::Overview;
+use bellwether_api::v1::node::PresenceState;
+use bellwether_api::v1::overview::{Overview, StuckSink};
 use bellwether_api::v1::server::StoreCondition;
+use bellwether_core::words::plural::Plural;
 use bellwether_rt::clock::Clock;
 
+use super::super::overview::{failing, impaired};
 use super::finding::Finding;
 use crate::args::Global;
 use crate::context::Context;
@@ -13,6 +16,9 @@ use crate::show::time::date;
 
 /// How far the clock of this machine may be behind that of a server, in milliseconds.
 const CLOCK_BEHIND_MS: u64 = 5_000;
+
+/// How a wrong clock is set right.
+const SET_CLOCK: &str = "set the clock, and have it synchronised: timedatectl set-ntp true";
 
 pub(super) async fn look(global: &Global, findings: &mut Vec<Finding>) {
     let context = match Context::new(global) {
@@ -36,14 +42,14 @@ pub(super) async fn look(global: &Global, findings: &mut Vec<Finding>) {
         }
         Err(error) => {
             let next = "give a token that is valid; who has an admin token makes one: bellwether token create NAME --role ROLE";
-            return findings.push(Finding::failed("connection/token", error.to_string(), next));
+            return findings.push(Finding::failed("connection/token", unmet(&error), next));
         }
     }
     match context.client.overview(&context.namespace).await {
         Ok(overview) => overview_findings(&overview, Clock::system().now().as_millis(), findings),
         Err(error) => {
             let next = "see what the token may do: bellwether auth explain";
-            findings.push(Finding::warning("control-plane", error.to_string(), next));
+            findings.push(Finding::warning("control-plane", unmet(&error), next));
         }
     }
 }
@@ -53,10 +59,12 @@ pub(super) fn unready(check: &str, error: &CallError) -> Finding {
     let next = match error {
         CallError::Problem(_) => "see its log and its store: bellwether status",
         CallError::Setup { .. } => "mend the address or the CA certificate",
+        CallError::Unreachable { cause: UnreachableCause::Clock, .. }
+        | CallError::NoneReachable { cause: UnreachableCause::Clock, .. } => SET_CLOCK,
         CallError::Unreachable { cause: UnreachableCause::Certificate, .. }
         | CallError::NoneReachable { cause: UnreachableCause::Certificate, .. } => {
             let next = format!("give the authority of the control plane, which is in {CA_FILE}");
-            return Finding::failed(check, error.to_string(), next);
+            return Finding::failed(check, unmet(error), next);
         }
         CallError::Unreachable { .. }
         | CallError::NoneReachable { .. }
@@ -66,7 +74,20 @@ pub(super) fn unready(check: &str, error: &CallError) -> Finding {
             "see whether the server runs there, and whether a firewall or a wrong address is between"
         }
     };
-    Finding::failed(check, error.to_string(), next)
+    Finding::failed(check, unmet(error), next)
+}
+
+/// What a call could not do, as a sentence.
+fn unmet(error: &CallError) -> String {
+    match error {
+        CallError::Problem(problem) => problem.to_string(),
+        CallError::Setup { .. }
+        | CallError::Unreachable { .. }
+        | CallError::NoneReachable { .. }
+        | CallError::Timeout { .. }
+        | CallError::AnswerLost { .. }
+        | CallError::Garbled { .. } => format!("cannot {error}"),
+    }
 }
 
 fn overview_findings(overview: &Overview, now_ms: u64, findings: &mut Vec<Finding>) {
@@ -102,9 +123,35 @@ fn overview_findings(overview: &Overview, now_ms: u64, findings: &mut Vec<Findin
             }
         });
     }
+    fleet_findings(overview, findings);
     for warning in &overview.warnings {
         let next = "see: bellwether status, bellwether events";
         findings.push(Finding::warning("control-plane/warning", warning.clone(), next));
+    }
+}
+
+/// What does not work in the namespace, in the words of `status`: none of it is a fault of this machine.
+fn fleet_findings(overview: &Overview, findings: &mut Vec<Finding>) {
+    let away = overview.nodes.get(&PresenceState::Unreachable).copied().unwrap_or_default();
+    if away > 0 {
+        let detail = format!("{} unreachable", Plural(away, "node"));
+        findings.push(Finding::warning(
+            "fleet/nodes",
+            detail,
+            "see which: bellwether node list --unaccounted",
+        ));
+    }
+    if let Some(counts) = failing(overview) {
+        let next = "see what fails: bellwether get-failures";
+        findings.push(Finding::warning("fleet/failing", counts, next));
+    }
+    for of in &overview.impaired_ensembles {
+        let (detail, next) = impaired(of);
+        findings.push(Finding::warning(format!("ensemble/{}", of.ensemble), detail, next));
+    }
+    for StuckSink { sink, reason, .. } in &overview.stuck_sinks {
+        let next = format!("bellwether why sink/{sink}");
+        findings.push(Finding::warning(format!("sink/{sink}"), format!("does not send: {reason}"), next));
     }
 }
 
@@ -114,11 +161,7 @@ fn clock(now_ms: u64, passed_ms: u64) -> Finding {
     if now_ms.saturating_add(CLOCK_BEHIND_MS) < passed_ms {
         let detail =
             format!("the clock of this machine is behind: {} has passed at the leader", date(passed_ms));
-        return Finding::failed(
-            check,
-            detail,
-            "set the clock, and have it synchronised: timedatectl set-ntp true",
-        );
+        return Finding::failed(check, detail, SET_CLOCK);
     }
     Finding::ok(check, format!("it is {} here, which no time of the leader contradicts", date(now_ms)))
 }

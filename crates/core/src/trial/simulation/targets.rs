@@ -9,7 +9,7 @@ use crate::records::evidence::Evidence;
 use crate::records::report::{TargetActivity, TargetHealth};
 use crate::records::target::TargetState;
 use crate::rollout::board::{Board, BoardTarget};
-use crate::rollout::observation::{Observation, PresenceState};
+use crate::rollout::observation::{HealthProof, Observation, PresenceState};
 use crate::trial::simulation::behaviour::SimulatedResponse;
 use crate::words::counter::AssignmentNumber;
 use crate::words::name::TargetName;
@@ -137,7 +137,15 @@ impl SimulatedTargets {
         state: &TargetState,
         now: Timestamp,
     ) -> Observation {
-        let answers = Observation { answering: state.assignment, reported_at: now, ..before.clone() };
+        // What it said of an earlier assignment, such as for how long it was healthy, is not of this one.
+        let answers = Observation {
+            answering: state.assignment,
+            reported_at: now,
+            proof: HealthProof::Contact,
+            soak_failure: None,
+            agent_restarted: false,
+            ..before.clone()
+        };
         let runs = || Some(state.version.clone());
         match shows {
             SimulatedReport::Healthy => Observation {

@@ -6,6 +6,7 @@ use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::job::ReportedJob;
 use bellwether_api::v1::profile::{Params, params};
 use bellwether_api::v1::run::{JobInputs, RunTask as TaskShape};
+use bellwether_api::v1::secret::SecretMark;
 use bellwether_api::v1::task_list::NextJob;
 use bellwether_api::v1::workflow::TaskSpec;
 use bellwether_core::decide::jobs::{self, DispatchRefusal};
@@ -200,6 +201,10 @@ fn lacking<'a>(spec: &'a TaskSpec, params: &Params) -> Result<Option<(&'a str, S
         let Some(value) = params.get(key) else {
             return Ok(Some((key, "has no value on any level".to_owned())));
         };
+        // Only the node has the value of a secret.
+        if SecretMark::of(value).is_some() {
+            continue;
+        }
         let schema = ParamSchema::read(&serde_json::Value::Object(schema.clone()).to_string())?;
         if let Err(reason) = schema.check(value) {
             return Ok(Some((key, format!("does not fit: {reason}"))));
