@@ -156,7 +156,7 @@ async fn events_arrive_signed_as_cloud_events_in_order_and_a_restart_goes_on_whe
     happens(&admin, "d").await;
     holds("the next one", async || receiver.subjects().last().is_some_and(|last| last == "filter/d")).await;
     let after = admin.overview("default").await.unwrap().last_event;
-    assert!(after - before <= 3, "nothing is told of deliveries, but that a server leads: {before} to {after}");
+    assert!(after - before <= 3, "nothing is told of deliveries: {before} to {after}");
     let used = admin.secret("default", "audit/key").await.unwrap().uses;
     assert_eq!(used.keys().collect::<Vec<_>>(), ["sink/audit"]);
     let kept = admin.delete_secret("default", "audit/key").await.unwrap_err();
