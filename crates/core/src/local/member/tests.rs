@@ -1,7 +1,6 @@
 mod histories;
 
 use std::collections::BTreeSet;
-use std::vec::Vec;
 
 use proptest::prelude::*;
 

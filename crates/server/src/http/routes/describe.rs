@@ -211,6 +211,23 @@ fn path_parameter(name: &str) -> Parameter {
     parameter.schema(Some(RefOr::T(Schema::Object(schema.build())))).build()
 }
 
+/// What a node says that it has, in a poll for its order.
+fn poll_parameter(name: &str) -> (&'static str, ObjectBuilder) {
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    let number = || ObjectBuilder::new().schema_type(Type::Integer);
+    match name {
+        "generation" => ("Generation of the order that the node has.", number()),
+        "catalogue" => ("Index up to which the node knows the catalogue.", number()),
+        "params" => ("Tag of the params that the node reads without a rollout.", text()),
+        "reported" => ("Number of the last report that the node's agent sent.", number()),
+        "registered" => ("Revision at which the node's service registrations were recorded last.", number()),
+        "ledger" => ("Ledger of the reports that the node's agent sent.", text()),
+        "authorities" => ("Version of the authorities that the node trusts; 0 if there is none.", number()),
+        "servers" => ("Tag of the list of servers that the node knows.", text()),
+        _ => ("", text()),
+    }
+}
+
 fn query_parameter(name: &str) -> Parameter {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     let number = || ObjectBuilder::new().schema_type(Type::Integer);
@@ -256,19 +273,11 @@ fn query_parameter(name: &str) -> Parameter {
             "Whether to read the output of the manager daemon of Ceph in place of that of the member.",
             boolean(),
         ),
-        "generation" => ("Generation of the order that the node has.", number()),
-        "catalogue" => ("Index up to which the node knows the catalogue.", number()),
-        "params" => ("Tag of the params that the node reads without a rollout.", text()),
-        "reported" => ("Number of the last report that the node's agent sent.", number()),
-        "registered" => ("Revision at which the node's service registrations were recorded last.", number()),
-        "ledger" => ("Ledger of the reports that the node's agent sent.", text()),
-        "authorities" => ("Version of the authorities that the node trusts; 0 if there is none.", number()),
-        "servers" => ("Tag of the list of servers that the node knows.", text()),
         "consistency" => (
             "`local`: what this server knows. `linearizable`: everything that was committed before the request.",
             text().enum_values(Some(["local", "linearizable"])).default(Some("local".into())),
         ),
-        _ => ("", text()),
+        _ => poll_parameter(name),
     };
     let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Query);
     let parameter = parameter.required(Required::False).description(Some(description));
