@@ -41,10 +41,11 @@ async fn a_restored_backup_is_served_as_it_was() {
     let client = place.client();
     wait_for("it leads again", async || client.overview("default").await.is_ok_and(|seen| seen.has_leader))
         .await;
+    wait_for("that is told", async || lists(&place).1.contains("leader.elected")).await;
     let (entities, events) = lists(&place);
     let (known, last) = events.split_at(before.1.len());
     assert_eq!((entities, known.to_owned()), before);
-    assert!(last.contains("server.restored") && last.lines().count() == 1, "{last}");
+    assert!(last.contains("server.restored") && last.lines().count() == 2, "{last}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

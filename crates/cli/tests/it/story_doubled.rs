@@ -53,7 +53,9 @@ fn thief(place: &Setup, node: &str) -> Client {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_copied_key_registers_is_set_right_by_the_node_and_told_of() {
     let mut place = Setup::new().await;
-    place.start_agent("web-1", "[[service]]\nname = \"web\"\nport = 8080\n");
+    // One that reads the services of others hears of what is registered at once.
+    let front = "[[service]]\nname = \"front\"\nport = 8081\nneeds = [\"web\"]\n";
+    place.start_agent("web-1", &format!("[[service]]\nname = \"web\"\nport = 8080\n{front}"));
     let client = place.client();
     let registered = async || {
         let view = client.service("default", "web", None, std::time::Duration::ZERO).await;

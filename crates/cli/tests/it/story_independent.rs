@@ -162,7 +162,7 @@ async fn without_room_and_drained(place: &Setup, port: u16) {
     wait_for("it is said why there is no fourth one", async || {
         let why = why(place, "web");
         why.contains("program web, which is not in [ensembles.programs] of its agent")
-            && why.contains("1 more is needed")
+            && why.contains("1 more member is needed")
     })
     .await;
     are_found(place, "web", 3).await;

@@ -41,18 +41,18 @@ pub(super) async fn delete(
     for line in &left {
         context.show.note(line);
     }
+    if members > 0 {
+        context.show.note(&format!(
+            "their data are set aside, as {name}.set-aside-N, on their nodes: {}; how they are used again is in the guide on ensembles, \"Deleting one\"",
+            places(before.status.as_ref())
+        ));
+    }
     match wait {
         Some(timeout) => gone(context, &before, WaitLimit::from_now(timeout)).await?,
         None if members > 0 => {
             context.show.note(&format!("until all have left: bellwether why ensemble/{name}"));
         }
         None => {}
-    }
-    if members > 0 {
-        context.show.note(&format!(
-            "their data are set aside, as {name}.set-aside-N, on their nodes: {}; how they are used again is in the guide on ensembles, \"Deleting one\"",
-            places(before.status.as_ref())
-        ));
     }
     Ok(())
 }
