@@ -117,26 +117,26 @@ impl OwnDirectory {
 
     /// Makes it for a member. It gets its name once everything is in it; nothing is left of it otherwise.
     pub(super) fn make(&self, key: &MemberKey, service: &EnsembleService) -> io::Result<()> {
+        self.make_whole(key, Some(service))
+    }
+
+    /// Makes it again, as one whose data are gone: it was removed while its member runs.
+    pub(super) fn make_again(&self, key: &MemberKey) -> io::Result<()> {
+        self.make_whole(key, None)
+    }
+
+    fn make_whole(&self, key: &MemberKey, of: Option<&EnsembleService>) -> io::Result<()> {
         let beside = self.path.with_extension("new");
         if beside.try_exists()? {
             // Of a make that was broken off: it never had its name, and so no data.
             fs::remove_dir_all(&beside)?;
         }
-        let made = self.make_beside(&beside, key, Some(service));
+        let made = self.make_beside(&beside, key, of);
         if made.is_err() {
             // What is told is why it was not made.
             let _gone = fs::remove_dir_all(&beside);
         }
         made
-    }
-
-    /// Makes it again, as one whose data are gone: it was removed while its member runs.
-    pub(super) fn make_again(&self, key: &MemberKey) -> io::Result<()> {
-        let beside = self.path.with_extension("new");
-        if beside.try_exists()? {
-            fs::remove_dir_all(&beside)?;
-        }
-        self.make_beside(&beside, key, None)
     }
 
     /// Makes it for a member that never had data of this service, or has lost them.

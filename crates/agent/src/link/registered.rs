@@ -17,6 +17,8 @@ struct Recorded {
     revision: Option<u64>,
     /// When others were recorded last.
     overwritten: Option<Timestamp>,
+    /// Whether its own were recorded since then: before, it is the same time that is seen again, as while a store takes no changes.
+    is_answered: bool,
 }
 
 impl RegisteredAt {
@@ -30,7 +32,8 @@ impl RegisteredAt {
     }
 
     pub(super) fn arrived(&self, revision: u64) {
-        self.recorded().revision = Some(revision);
+        let mut recorded = self.recorded();
+        (recorded.revision, recorded.is_answered) = (Some(revision), true);
     }
 
     pub(super) fn revision(&self) -> Option<u64> {
@@ -44,8 +47,9 @@ impl RegisteredAt {
         if recorded.revision != named {
             return false;
         }
+        let is_answered = std::mem::take(&mut recorded.is_answered);
         let before = recorded.overwritten.replace(now);
-        before.is_some_and(|before| now.since(before) < AGAIN_WITHIN)
+        is_answered && before.is_some_and(|before| now.since(before) < AGAIN_WITHIN)
     }
 }
 
@@ -64,6 +68,11 @@ mod tests {
         at.arrived(9);
         assert!(!at.overwritten(Some(7), second(2)), "they have arrived since");
         assert!(!at.overwritten(Some(9), second(700)), "another restore");
-        assert!(at.overwritten(Some(9), second(900)));
+        assert!(
+            !at.overwritten(Some(9), second(701)),
+            "it is the same time, as its own were not recorded since"
+        );
+        at.arrived(11);
+        assert!(at.overwritten(Some(11), second(900)));
     }
 }

@@ -23,6 +23,19 @@ use super::servers;
 use super::services::{last, update};
 use super::state::AppState;
 
+/// What a poll may say: what the node has, and how long it waits.
+pub(crate) const QUERY: [&str; 9] = [
+    "generation",
+    "catalogue",
+    "servers",
+    "params",
+    "authorities",
+    "reported",
+    "registered",
+    "ledger",
+    "wait",
+];
+
 /// Longest wait of a poll, unless the agent requests another.
 const WAIT: Duration = Duration::from_secs(55);
 
@@ -129,17 +142,7 @@ struct Known {
 
 /// What a node says that it has, the tag of its list of servers, and how long it waits.
 fn asked(query: &QueryParams) -> Result<(Known, Option<String>, Duration), Failure> {
-    query.only(&[
-        "generation",
-        "catalogue",
-        "servers",
-        "params",
-        "authorities",
-        "reported",
-        "registered",
-        "ledger",
-        "wait",
-    ])?;
+    query.only(&QUERY)?;
     let known = Known {
         generation: Generation::new(query.get("generation")?.unwrap_or_default()),
         catalogue: query.get("catalogue")?.map(LogPosition::new),

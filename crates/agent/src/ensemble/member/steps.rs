@@ -54,7 +54,6 @@ impl MemberTask {
         Ok(())
     }
 
-    /// Whether it is ordered to restart, and its program was started for an earlier restart, or for none.
     /// Notes why it keeps nothing of what it acknowledges, although it runs. If its directory is gone, there is one again, without data, for what
     /// it is called with.
     pub(super) async fn note_lost(
@@ -72,6 +71,7 @@ impl MemberTask {
         self.on_disk("make its directory again", move || own.make_again(&key)).await
     }
 
+    /// Whether it is ordered to restart, and its program was started for an earlier restart, or for none.
     pub(super) fn is_restart_due(&self, order: &MemberOrder) -> bool {
         order.restart > self.entry.as_ref().and_then(|entry| entry.restarted)
     }

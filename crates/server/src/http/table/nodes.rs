@@ -359,17 +359,7 @@ pub(super) fn agents(routes: Routes) -> Routes {
         )
         .add::<Empty, OrderPoll, _, _>(
             route(Get, paths::NODE_ORDER, RequiredAccess::OwnNode, "Wait for a newer order (long poll)")
-                .query(&[
-                    "generation",
-                    "catalogue",
-                    "servers",
-                    "params",
-                    "authorities",
-                    "reported",
-                    "registered",
-                    "ledger",
-                    "wait",
-                ]),
+                .query(&sync::QUERY),
             sync::sync,
         )
         .add::<Renew, Joined, _, _>(
