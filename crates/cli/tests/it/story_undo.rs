@@ -41,11 +41,15 @@ async fn a_run_that_fails_is_undone_where_it_began_before_what_waits_there() {
     std::fs::write(&go, "").unwrap();
     wait_for("it is rolled back", async || state(&place, &first) == "rolled_back").await;
     wait_for("the other run ends", async || state(&place, &other) == "succeeded").await;
-    let shown = done(&place, &["run", "get", &format!("run/{first}")]);
+    // What undoes it may still be at work on the other node.
+    let undone = || {
+        let shown = done(&place, &["run", "get", &format!("run/{first}")]);
+        shown.lines().find_map(|line| line.strip_prefix("rollback  undone by run ")).map(str::to_owned)
+    };
+    wait_for("it is undone", async || undone().is_some()).await;
     let slip = place.run(&["run", "get", &format!("run/{}", first.replace("work", "wrok"))]);
     assert!(text(&slip.stderr).contains(&format!("did you mean {first}?")), "{}", text(&slip.stderr));
-    let undo =
-        shown.lines().find_map(|line| line.strip_prefix("rollback  undone by run ")).unwrap().to_owned();
+    let undo = undone().unwrap();
     done(&place, &["rollout", "status", &undo, "--wait", "--timeout", "60s"]);
     let mut did = lines(&out);
     // The other run wrote the last line of its node: it waited until that was undone.
@@ -63,7 +67,7 @@ async fn a_run_that_fails_is_undone_where_it_began_before_what_waits_there() {
         ended.unwrap_or_else(|| panic!("{run}: {jobs:?}"))
     };
     assert!(end(&undo) <= end(&other), "what undoes a run is not behind others");
-    assert_eq!(runnable(&place), ["web-1", "web-2", "web-3"]);
+    wait_for("all nodes run others", async || runnable(&place) == ["web-1", "web-2", "web-3"]).await;
     let listed = |filter: &str| done(&place, &["run", "list", filter, "-o", "name"]);
     for filter in ["state = \"rolled back\"", "state = rolled_back", "undone_by", "undo_state = succeeded"] {
         assert_eq!(listed(filter).trim(), first, "{filter}");

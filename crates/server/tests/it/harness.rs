@@ -86,7 +86,9 @@ impl Installation {
         config.listen = "127.0.0.1:0".parse().unwrap();
         let made = init(&config).await.unwrap();
         let server = Server::start(&config, Clock::system()).await.unwrap();
-        Self { _dir: dir, config, server: Some(server), admin_token: made.token }
+        let installation = Self { _dir: dir, config, server: Some(server), admin_token: made.token };
+        installation.has_begun().await;
+        installation
     }
 
     /// A harness for a server that was started elsewhere.
@@ -108,6 +110,23 @@ impl Installation {
     pub(crate) async fn restart_at(&mut self, clock: Clock) {
         self.server.take().unwrap().stop().await.unwrap();
         self.server = Some(Server::start(&self.config, clock).await.unwrap());
+        self.has_begun().await;
+    }
+
+    /// It has told that it leads, and made its first pass: what a test does afterwards has no event of that in between.
+    async fn has_begun(&self) {
+        let admin = self.admin();
+        let asking = async {
+            while admin
+                .text("/metrics", SOON)
+                .await
+                .unwrap()
+                .contains("bellwether_reconcile_passes_total 0\n")
+            {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(SOON, asking).await.unwrap();
     }
 
     /// The directory of the audit log.
