@@ -225,12 +225,14 @@ async fn list(context: &Context, page: &Page<Ensemble>) -> Result<(), Failure> {
         let rows = page.items.iter().map(|ensemble| {
             let Ensemble { name, service, size, filter, mode, status, .. } = ensemble;
             let votes = status.as_ref().map(sheet::working_of);
+            let is_held = status.as_ref().is_some_and(|status| status.is_held);
+            let mode = if is_held { format!("{mode}, held after a restore") } else { mode.to_string() };
             vec![
                 name.clone(),
                 service.kind().unwrap_or("-").to_owned(),
                 size.to_string(),
                 votes.unwrap_or_else(|| "-".to_owned()),
-                mode.as_str().to_owned(),
+                mode,
                 filter.clone(),
             ]
         });

@@ -2,7 +2,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::EnsembleSight;
@@ -103,19 +103,18 @@ impl EnsembleSight<'_> {
     }
 
     /// That no other member may take over, or that the former primary goes on.
-    pub(super) fn primary_held(&self, members: &EnsembleMembers) -> Option<EventDraft> {
+    pub(super) fn primary_held(&self, members: &EnsembleMembers, step: &PrimaryStep) -> Option<EventDraft> {
         let (before, after) = (&self.members.lead, &members.lead);
         let primary = after.primary?;
         let goes_on = before.primary == Some(primary)
             && before.promotion.is_none()
             && after.promotion.as_ref().is_some_and(|promotion| promotion.history.is_none());
         let (kind, cause) = if after.is_held && !before.is_held {
-            ("ensemble.failover_held", "no other member may take over now: see why ensemble/")
+            let reason = held_by(step).unwrap_or_default();
+            ("ensemble.failover_held", format!("no other member may take over now{reason}"))
         } else if goes_on {
-            (
-                "ensemble.primary_continued",
-                "the former primary goes on with what is on its disk: see why ensemble/",
-            )
+            let cause = "the former primary goes on with what is on its disk";
+            ("ensemble.primary_continued", cause.to_string())
         } else {
             return None;
         };
@@ -124,7 +123,7 @@ impl EnsembleSight<'_> {
             subject: format!("ensemble/{}", members.ensemble),
             before: None,
             after: Some(primary.to_string()),
-            cause: format!("{cause}{}", members.ensemble),
+            cause: format!("{cause}: see why ensemble/{}", members.ensemble),
         })
     }
 
@@ -223,31 +222,43 @@ fn note_primary(lead: &mut PrimaryRecord, said: &Replication, now: Timestamp) {
 }
 
 /// Whether the primary does not work, and no other member takes over before something changes.
-pub(super) const fn is_held(step: &PrimaryStep) -> bool {
-    match step {
-        PrimaryStep::Wait(wait) => match wait {
-            PrimaryWait::StillStreams(_)
-            | PrimaryWait::Quiet { .. }
-            | PrimaryWait::TooFewReached { .. }
-            | PrimaryWait::NoCandidate
-            | PrimaryWait::Blocked { until: None, .. }
-            | PrimaryWait::OthersHaveMore(_) => true,
-            PrimaryWait::Joining(_)
-            | PrimaryWait::Silent { .. }
-            | PrimaryWait::NoSuccessor(_)
-            | PrimaryWait::Blocked { until: Some(_), .. }
-            | PrimaryWait::Alone { .. }
-            | PrimaryWait::LeaverStreams(_)
-            | PrimaryWait::Copies(_)
-            | PrimaryWait::Syncing { .. }
-            | PrimaryWait::NoRoom { .. } => false,
-        },
-        PrimaryStep::Rest
-        | PrimaryStep::Add(_)
-        | PrimaryStep::Remove(..)
-        | PrimaryStep::Follow(..)
-        | PrimaryStep::Promote(_)
-        | PrimaryStep::HandOver(_)
-        | PrimaryStep::Cut(_) => false,
+pub(super) fn is_held(step: &PrimaryStep) -> bool {
+    held_by(step).is_some()
+}
+
+/// What keeps another member from taking over before something changes, behind that none may; `None` if nothing does.
+fn held_by(step: &PrimaryStep) -> Option<String> {
+    let PrimaryStep::Wait(wait) = step else { return None };
+    let listed = |numbers: &[MemberNumber]| {
+        let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+        format!("{} {}", if numbers.len() == 1 { "member" } else { "members" }, numbers.join(" and "))
+    };
+    match wait {
+        PrimaryWait::StillStreams(numbers) => {
+            Some(format!(", as {} still had data from it, or connections to it", listed(numbers)))
+        }
+        PrimaryWait::Quiet { .. } => Some(", as another one took over less than an hour before".to_string()),
+        PrimaryWait::TooFewReached { reached, needed, silent, anew } => {
+            let silent = (!silent.is_empty()).then(|| format!("; without contact: {}", listed(silent)));
+            let anew = (!anew.is_empty()).then(|| format!("; started anew: {}", listed(anew)));
+            let of = format!(", as {reached} of {needed} that are needed were known to have its data");
+            Some([Some(of), silent, anew].into_iter().flatten().collect())
+        }
+        PrimaryWait::NoCandidate => Some(", as none had what it wrote".to_string()),
+        PrimaryWait::Blocked { until: None, .. } => {
+            Some(", as none had its data, and it cannot write to its disk".to_string())
+        }
+        PrimaryWait::OthersHaveMore(numbers) => {
+            Some(format!(", as it was started anew, and {} may have more keys than it", listed(numbers)))
+        }
+        PrimaryWait::Joining(_)
+        | PrimaryWait::Silent { .. }
+        | PrimaryWait::NoSuccessor(_)
+        | PrimaryWait::Blocked { until: Some(_), .. }
+        | PrimaryWait::Alone { .. }
+        | PrimaryWait::LeaverStreams(_)
+        | PrimaryWait::Copies(_)
+        | PrimaryWait::Syncing { .. }
+        | PrimaryWait::NoRoom { .. } => None,
     }
 }

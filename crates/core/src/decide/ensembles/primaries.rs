@@ -64,7 +64,7 @@ impl EnsembleSight<'_> {
         }
         events.splice(..0, super::events(self.members, &members));
         events.extend(self.cut_off_changed(&members, &instances));
-        events.extend(self.primary_held(&members));
+        events.extend(self.primary_held(&members, &step));
         events.extend(self.primary_changed(&members));
         let wake = self.wake_instances(&spec, &members, &instances);
         EnsembleDecision { members, step: EnsembleStep::Primary(step), events, wake }

@@ -105,9 +105,13 @@ fn capped(ensemble: &Ensemble) -> Option<String> {
             "with one member, nothing is promised of what it acknowledged once it is lost".to_owned(),
         );
     }
+    let needed = "no write is taken while one of them does not work";
+    if redis.min_replicas == most {
+        return Some(format!("of {number} members, all are needed for a write: {needed}"));
+    }
     (redis.min_replicas > most).then(|| {
         format!(
-            "of {number} members, {most} can be replicas, so that writes need {most} of them and not {}",
+            "of {number} members, {most} can be replicas, so that writes need {most} of them and not {}: {needed}",
             redis.min_replicas
         )
     })

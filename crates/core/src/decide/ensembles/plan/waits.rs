@@ -100,7 +100,7 @@ pub(super) fn describe(
             named(number)
         ),
         PrimaryWait::Copies(number) => {
-            format!("member {} leaves once enough others have what it has", named(number))
+            format!("member {} leaves once enough other replicas have what it has", named(number))
         }
         PrimaryWait::Syncing { member, leaver } => {
             format!(

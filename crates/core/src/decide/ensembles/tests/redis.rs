@@ -209,6 +209,30 @@ fn a_primary_whose_agent_can_store_no_order_on_its_full_disk_is_left_by_its_repl
 }
 
 #[test]
+fn of_one_that_is_scaled_to_its_primary_alone_the_replica_with_the_last_write_stays_until_another_one_has_it()
+{
+    let mut machines = Machines::new(3, 3, 1);
+    machines.settle();
+    // One replica is cut off from its peers, and the agent of the other one, which has the write, is silent.
+    for act in [Act::CutPeers(2), Act::Cut(1), Act::Write] {
+        machines.act(&act);
+    }
+    machines.pass(1);
+    assert_eq!((machines.primary_host(), machines.acknowledged()), (Some(0), 1));
+    for act in [Act::CutPeers(1), Act::Size(1)] {
+        machines.act(&act);
+    }
+    machines.pass(60);
+    assert!(matches!(wait(&machines), Some(PrimaryWait::Copies(_))), "{:?}", wait(&machines));
+    machines.act(&Act::Restart(0));
+    machines.pass(5);
+    assert!(matches!(wait(&machines), Some(PrimaryWait::TooFewReached { .. })), "{:?}", wait(&machines));
+    machines.mend();
+    machines.settle();
+    assert!(machines.is_all_there() && machines.serving() == 1, "{:?}", machines.members);
+}
+
+#[test]
 fn a_primary_on_a_drained_node_hands_over_and_leaves() {
     let mut machines = three();
     machines.act(&Act::Drain(0));

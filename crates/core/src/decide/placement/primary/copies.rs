@@ -52,7 +52,7 @@ pub(super) fn may_come(
 ) -> bool {
     let others = members.iter().filter(|(number, _)| **number != primary && **number != leaver);
     let holders = || others.clone().filter(|(_, other)| other.data.is_some());
-    let needed = holders().count().min(spec.writes_needed as usize);
+    let needed = holders().count().min(spec.copies_needed as usize);
     holders().filter(|(_, other)| other.state == InstanceState::Up).count() >= needed
 }
 
@@ -67,7 +67,7 @@ fn has_copies(
     let Some(written) = members.get(&primary).and_then(|primary| primary.data.as_ref()) else { return false };
     let others = || members.iter().filter(|(other, _)| **other != number && **other != primary);
     let others = || others().map(|(_, other)| other).filter(|other| other.data.is_some());
-    let needed = others().count().min(spec.writes_needed as usize);
+    let needed = others().count().min(spec.copies_needed as usize);
     let is_told = match member.state {
         InstanceState::Silent { since } => now >= since.plus(TOLD_WITHIN),
         InstanceState::Joining { .. }

@@ -4,7 +4,7 @@ use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::records::ensemble::{Ensemble, EnsembleSize, MIN_FAILOVER_AFTER, RedisSettings};
+use crate::records::ensemble::{Ensemble, EnsembleService, EnsembleSize, MIN_FAILOVER_AFTER, RedisSettings};
 use crate::records::ensemble_members::RemovalReason;
 use crate::words::counter::MemberNumber;
 use crate::words::name::NodeName;
@@ -26,6 +26,9 @@ pub struct PrimarySpec {
     pub join_within: Span,
     /// How many replicas have a write before it counts as acknowledged.
     pub writes_needed: u32,
+    /// How many of the replicas that stay have what one that leaves may have acknowledged. What was written while more replicas were needed than
+    /// now, as before it was scaled to one member, is on these alone once the primary is gone.
+    pub copies_needed: u32,
     /// How long after a failover there is no other, unless a person acknowledged it.
     pub quiet: Span,
     /// The members that others are to take the place of, because somebody asked for it: they may be silent for the shortest time alone.
@@ -36,12 +39,15 @@ impl PrimarySpec {
     /// What the placement of an ensemble of Redis is decided on.
     #[must_use]
     pub fn of(ensemble: &Ensemble, redis: &RedisSettings, replaced: BTreeSet<MemberNumber>) -> Self {
+        let asked =
+            if let EnsembleService::Redis(asked) = &ensemble.service { asked.min_replicas } else { 0 };
         Self {
             name: ensemble.name.to_string(),
             size: ensemble.size,
             failover_after: ensemble.failover_after,
             join_within: ensemble.join_within,
             writes_needed: redis.min_replicas,
+            copies_needed: redis.min_replicas.max(asked.min(1)),
             quiet: QUIET,
             replaced,
         }

@@ -62,6 +62,7 @@ impl Model {
                 failover_after: FAILOVER,
                 join_within: Span::from_secs(60),
                 writes_needed,
+                copies_needed: writes_needed,
                 quiet: QUIET,
                 replaced: std::collections::BTreeSet::new(),
             },
