@@ -28,7 +28,10 @@ fn address(number: usize) -> String {
 }
 
 pub(crate) async fn installed() -> Setup {
-    let mut place = Setup::new().await;
+    installed_at(Setup::new().await)
+}
+
+pub(crate) fn installed_at(mut place: Setup) -> Setup {
     for number in 1..=NODES {
         let sections = format!("addresses = {{ lo = [{:?}] }}\n\n[ensembles]\n", address(number));
         place.start_agent(&format!("mem-{number}"), &sections);

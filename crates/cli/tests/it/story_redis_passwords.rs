@@ -234,3 +234,52 @@ async fn secrets_that_are_no_passwords_are_refused_and_those_in_use_stay() {
     );
     assert!(done(&place, &["secret", "get", "good"]).contains("ensemble/cache"));
 }
+
+/// A restore brings back what was ordered before: clients go on with the passwords that they have until a person has the ensemble go on.
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_keep_their_password_over_a_restore_of_records_of_before_it_was_set() {
+    let mut place = installed().await;
+    let [port] = free_ports();
+    secret(&place, "cache/one", "first-1");
+    place.client().set_ensemble("default", "cache", &guarded(port, "cache/one")).await.unwrap();
+    let members = all_current(&place, 3).await;
+    place.back_up().await;
+    secret(&place, "cache/one", "second-2");
+    wait_for("the new one is taken", async || {
+        let members = all_current(&place, 3).await;
+        members.iter().all(|member| ask(member, "second-2", "PING") == "+PONG")
+    })
+    .await;
+    let (former, before) = (primary(&members), processes(&members));
+    done(&place, &["ensemble", "failover", "cache"]);
+    wait_for("another member is the primary", async || {
+        primary(&all_current(&place, 3).await).number != former.number
+    })
+    .await;
+    let password = Password::default();
+    "second-2".clone_into(&mut password.lock().unwrap());
+    let writer = Writer::start_with(members.iter().map(address).collect(), password.clone());
+    writer.goes_on().await;
+
+    place.put_back().await;
+    let why = || text(&place.run(&["why", "ensemble/cache"]).stdout);
+    wait_for("it is held", async || why().contains("keep the passwords of clients that they have")).await;
+    for _ in 0..3 {
+        writer.goes_on().await;
+    }
+    for member in &members {
+        assert_eq!(ask(member, "second-2", "PING"), "+PONG", "{}", why());
+        assert!(ask(member, "first-1", "PING").starts_with("-WRONGPASS"), "{}", why());
+    }
+    done(&place, &["ensemble", "resume", "cache", "--accept-data-loss", "--yes"]);
+    wait_for("the recorded one is taken", async || {
+        let members = all_current(&place, 3).await;
+        members.iter().all(|member| ask(member, "first-1", "PING") == "+PONG")
+    })
+    .await;
+    "first-1".clone_into(&mut password.lock().unwrap());
+    writer.goes_on().await;
+    let last = all_current(&place, 3).await;
+    assert_eq!(processes(&last), before, "no program was started anew");
+    writer.all_is_at(&address(&primary(&last)), "redis: passwords over a restore").await;
+}

@@ -129,10 +129,11 @@ fn each(
     })
 }
 
-/// How many keys a member has, after what it is, where nobody may take over from a primary that does not work: a person may have to name one.
+/// How many keys a member has, after what it is, where the primary does not work, or is not known: a person may have to name one.
 fn keys(fleet: &Fleet, members: &EnsembleMembers, number: MemberNumber) -> String {
-    let said =
-        working(fleet, members, number).filter(|_| members.lead.is_held || members.is_held(fleet.epoch));
+    let primary = members.lead.primary.and_then(|primary| working(fleet, members, primary));
+    let is_asked = primary.is_none() || members.lead.is_held || members.is_held(fleet.epoch);
+    let said = working(fleet, members, number).filter(|_| is_asked);
     let keys = said.and_then(|report| report.replication.as_ref()?.counted());
     keys.map(|keys| format!("; it has {keys}")).unwrap_or_default()
 }

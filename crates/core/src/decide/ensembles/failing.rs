@@ -164,19 +164,18 @@ fn takes_writes(fleet: &Fleet, members: &EnsembleMembers) -> bool {
     members.members.keys().any(leads) || is_followed(fleet, members, redis)
 }
 
-/// Whether as many replicas as it needs for writes get data of a primary that is not heard of.
+/// Whether as many replicas as it needs for writes get data of a primary that is not heard of, or that is not recorded after a restore.
 fn is_followed(fleet: &Fleet, members: &EnsembleMembers, redis: &RedisSettings) -> bool {
-    let Some((number, primary)) =
-        members.lead.primary.and_then(|number| Some((number, members.members.get(&number)?)))
-    else {
-        return false;
+    let primary = members.lead.primary.and_then(|number| Some((number, members.members.get(&number)?)));
+    let unheard = primary
+        .filter(|(number, _)| matches!(health(fleet, members, *number), MemberHealth::Unreachable))
+        .map(|(_, primary)| &primary.peer_url);
+    let is_unrecorded = |url: &String| {
+        members.is_held(fleet.epoch) && members.members.values().all(|member| member.peer_url != *url)
     };
-    if !matches!(health(fleet, members, number), MemberHealth::Unreachable) {
-        return false;
-    }
     let said = members.members.keys().filter_map(|number| replication(fleet, members, *number));
-    let gets = |said: &&Replication| said.streams && said.follows.as_ref() == Some(&primary.peer_url);
-    let replicas = said.filter(gets).count();
+    let of = |url: &String| Some(url) == unheard || is_unrecorded(url);
+    let replicas = said.filter(|said| said.streams && said.follows.as_ref().is_some_and(of)).count();
     replicas > 0 && are_enough(replicas, redis)
 }
 

@@ -195,7 +195,10 @@ mod tests {
     };
     use crate::records::ensemble_members::{Member, MemberPhase};
     use crate::records::key::{AnyKey, Key, Record};
-    use crate::words::counter::{EnsembleRevision, MemberNumber};
+    use crate::records::report::Report;
+    use crate::records::status::{ORDERS, Status, StatusState};
+    use crate::words::counter::{EnsembleRevision, Epoch, Generation, MemberNumber};
+    use crate::words::feature::Features;
     use crate::words::label::Labels;
     use crate::words::name::Namespace;
     use crate::words::selector::Selector;
@@ -271,5 +274,49 @@ mod tests {
         assert!(news(&members, 4), "it left");
         fleet.delete_ensemble_members(&name, Revision::new(5));
         assert_eq!(fleet.candidates_changed, Revision::new(5));
+    }
+
+    /// A primary whose node accepts none may be left by its replicas, and no other member is added there.
+    #[test]
+    fn that_a_node_does_not_accept_its_orders_is_news_for_the_ensembles_that_it_has() {
+        let mut fleet = Fleet::default();
+        let (name, node) = (EnsembleName::parse("store").unwrap(), "n-1".parse::<NodeName>().unwrap());
+        let mut members = EnsembleMembers::none(name.clone(), store(name.clone()).service, Timestamp::EPOCH);
+        let member = Member {
+            node: node.clone(),
+            phase: MemberPhase::Serving,
+            since: Timestamp::EPOCH,
+            store_id: None,
+            peer_url: alloc::string::String::new(),
+        };
+        members.members.insert(MemberNumber::new(1), member);
+        fleet.put_ensemble_members(members, Revision::new(1));
+        let mut news = |refusal: Option<&str>, revision| {
+            let status = |reason: &str| Status::new(StatusState::Failed, Timestamp::EPOCH, reason.into());
+            let statuses =
+                refusal.map(|reason| (ORDERS.parse().unwrap(), status(reason))).into_iter().collect();
+            let report = Report {
+                node: node.clone(),
+                received_at: Timestamp::EPOCH,
+                agent_version: "1".into(),
+                generation: Generation::ZERO,
+                features: Features::default(),
+                ledger: None,
+                ledger_since: Epoch::ZERO,
+                sequence: 0,
+                entities: BTreeMap::new(),
+                statuses,
+                deleted: BTreeMap::new(),
+            };
+            fleet.put_report(report, Revision::new(revision));
+            let [touched, candidates] =
+                [fleet.touched_ensembles.get(&name).unwrap(), fleet.candidates_changed];
+            [touched, candidates].map(|changed| changed == Revision::new(revision))
+        };
+        assert_eq!(news(None, 2), [false, false]);
+        assert_eq!(news(Some("cannot write: No space left on device"), 3), [true, true]);
+        assert_eq!(news(Some("cannot write: No space left on device"), 4), [false, false]);
+        assert_eq!(news(Some("cannot accept an order of term 3"), 5), [true, true], "it is of later records");
+        assert_eq!(news(None, 6), [true, true]);
     }
 }

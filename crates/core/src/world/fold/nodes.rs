@@ -73,8 +73,9 @@ impl Fleet {
         let other_ledger = self.ledger(&name).map(|ledger| ledger.id) != report.ledger.as_ref();
         let other_generation = self.held_generation(&name) != report.generation;
         let other_features = self.features(&name) != report.features;
-        let was_set_back = self.reports.get(&name).is_some_and(|before| before.value.set_back().is_some());
-        let is_set_back = report.set_back().is_some();
+        let refuses = |report: &Report| (report.order_refusal().is_some(), report.set_back().is_some());
+        let refused = self.reports.get(&name).map(|before| refuses(&before.value));
+        let other_refusal = refused.unwrap_or_default() != refuses(&report);
         self.forget_report(&name);
         if let Some(at) = report.next_silence() {
             self.silences.insert_mut((at, name.clone()));
@@ -88,7 +89,7 @@ impl Fleet {
         if other_features {
             self.features_changed(&name);
         }
-        if other_features || was_set_back != is_set_back {
+        if other_features || other_refusal {
             self.candidate_changed(&name, revision);
         }
         if other_ledger || other_generation {

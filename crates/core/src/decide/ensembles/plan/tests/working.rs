@@ -162,6 +162,22 @@ fn while_the_primary_is_not_heard_of_its_replicas_say_whether_it_takes_writes() 
 }
 
 #[test]
+fn after_a_restore_replicas_of_a_primary_that_is_not_recorded_count() {
+    let mut cache = Cache::new(1);
+    (1..=3).for_each(|number| {
+        cache.says(number, |said| {
+            (said.is_primary, said.follows, said.streams) = (false, Some(url(4)), true);
+            said.replicas.clear();
+        });
+    });
+    assert_eq!(cache.counted(), 0, "that one is not of the ensemble");
+    cache.members.contradicted.insert("n-4".parse().unwrap());
+    assert_eq!(cache.counted(), 3);
+    (1..=3).for_each(|number| cache.says(number, |said| (said.is_primary, said.streams) = (false, false)));
+    assert_eq!(cache.counted(), 0);
+}
+
+#[test]
 fn a_primary_on_a_node_that_was_decommissioned_does_not_count_though_replicas_get_its_data() {
     let mut cache = Cache::new(1);
     cache.site.put(Record::Node(Node { decommissioned: Some(by()), ..node(1, Labels::default()) }));
