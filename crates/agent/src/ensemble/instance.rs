@@ -9,9 +9,8 @@ use bellwether_core::local::ttl::down;
 use bellwether_core::records::member::{
     MemberOrder, MemberReport, MemberState, MemberTask as OrderedTask, Replication, ReplicationOrder,
 };
-use bellwether_core::records::registrations::CheckStatus;
+use bellwether_core::records::registrations::{CheckStatus, instance_of_member};
 use bellwether_core::words::addresses::Addresses;
-use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::name::EnsembleName;
 
 use crate::config::service::{Service, ServiceAddress};
@@ -20,11 +19,6 @@ use crate::service::published::{InstanceKey, PublishedInstance};
 
 /// The interface of the address of a member, as that of an address that is given without one.
 const GIVEN: &str = "given";
-
-/// The name of the instance of a member among those of its node.
-pub(super) fn key(ensemble: &EnsembleName, number: MemberNumber) -> Option<InstanceKey> {
-    Some((ensemble.as_str().parse().ok()?, format!("{ensemble}-{number}").parse().ok()?))
-}
 
 /// The instance of a member that serves clients at this address; `None` for one that is not started, or is to leave.
 pub(super) fn of(
@@ -49,7 +43,7 @@ pub(super) fn of(
     let number = Some(("member", order.number.to_string()));
     let meta = number.into_iter().chain(store_id).map(|(key, value)| (key.to_owned(), value));
     let addresses = BTreeMap::from([(GIVEN.parse().ok()?, vec![client.ip()])]);
-    let (name, id) = key(ensemble, order.number)?;
+    let (name, id) = instance_of_member(ensemble, order.number)?;
     let service = Service {
         name,
         id,

@@ -20,6 +20,7 @@ use bellwether_core::local::member::{
 use bellwether_core::records::ensemble::EnsembleService;
 use bellwether_core::records::member::{MemberOrder, MemberReport, MemberState, Membership, Replication};
 use bellwether_core::records::probes::MAX_REASON_BYTES;
+use bellwether_core::records::registrations::instance_of_member;
 use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::name::EnsembleName;
 use tokio::sync::watch;
@@ -112,7 +113,7 @@ impl MemberTask {
     ) -> Self {
         let former = entry.as_ref().map(|entry| entry.noted.key.number);
         Self {
-            shown: former.and_then(|number| instance::key(&ensemble, number)),
+            shown: former.and_then(|number| instance_of_member(&ensemble, number)),
             directory: OwnDirectory::new(&context.dir, &ensemble),
             snapshots: Snapshots::new(&context.dir, &ensemble, &context.tasks),
             defragmentation: Defragmentation::new(&context.tasks),

@@ -106,6 +106,9 @@ pub struct ImpairedEnsemble {
     /// Number of members that nodes have of it and that are not recorded; absent if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unrecorded: u64,
+    /// Number of members that work and warn, as of one whose directory is gone; absent if none does.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub warning: u64,
     /// Whether nothing is decided for it, as the control plane was restored and its members may be newer than what is recorded of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub held: bool,

@@ -133,6 +133,7 @@ pub(super) fn impaired(of: &ImpairedEnsemble) -> (String, String) {
         working_osds,
         staying,
         unrecorded,
+        warning,
         held,
     } = of;
     let counted = |working: u64, all: u64, what| {
@@ -157,6 +158,10 @@ pub(super) fn impaired(of: &ImpairedEnsemble) -> (String, String) {
         missing,
         counted(*working, *members, "member"),
         counted(*working_osds, *osds, "OSD"),
+        (*warning > 0).then(|| {
+            let verb = if *warning == 1 { "warns" } else { "warn" };
+            format!("{} {verb}", Plural(*warning, "member"))
+        }),
     ];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
     // Of one that is not recorded at all, there is nothing else to read.

@@ -3,8 +3,10 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use bellwether_api::v1::ensemble::members::EnsembleMember;
+use bellwether_api::v1::service::Instance;
 
 use crate::place::{Setup, done, free_ports, text, wait_for};
 use crate::redis_client::RedisClient;
@@ -86,6 +88,14 @@ async fn a_primary_whose_agent_is_on_the_full_disk_too_is_left_by_its_replicas()
     let events = || done(&place, &["events", "--limit", "1000"]);
     wait_for("that is told", async || events().contains("takes over from")).await;
     assert!(!events().contains("has handed over to"), "{}", events());
+    // Its agent still says that it is the primary, as it was ordered last.
+    wait_for("clients find the new one alone", async || {
+        let service = place.client().service("default", "cache", None, Duration::ZERO).await.unwrap();
+        let is_primary = |instance: &&Instance| instance.tags.iter().any(|tag| tag == "primary");
+        let found = service.instances.iter().filter(is_primary).map(|instance| &instance.node);
+        service.instances.len() == 3 && found.eq([&next.node])
+    })
+    .await;
     let mut redis = RedisClient::connect(address(&next)).unwrap();
     assert_eq!(redis.ask("GET key-1").unwrap(), "1", "what it acknowledged is there");
     std::fs::remove_file(&filler).unwrap();

@@ -186,6 +186,9 @@ async fn a_primary_whose_directory_is_removed_while_it_runs_goes_on_says_so_and_
         of_it().await.is_some_and(|instance| instance.status == InstanceStatus::Warning)
     })
     .await;
+    let failures = text(&place.run(&["get-failures"]).stdout);
+    assert!(failures.contains("runs without its data"), "{failures}");
+    assert!(done(&place, &["status"]).contains("cache: 1 member warns"), "{}", done(&place, &["status"]));
     assert_eq!(programs(port, &before), pids, "it goes on");
     done(&place, &["ensemble", "replace", "cache", &before.number.to_string(), "--yes"]);
     without(&place, before.number, 3).await;

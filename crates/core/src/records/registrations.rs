@@ -6,7 +6,8 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use crate::words::addresses::Addresses;
-use crate::words::name::{EntityName, InstanceName, NodeName, ServiceName, Tag};
+use crate::words::counter::MemberNumber;
+use crate::words::name::{EnsembleName, EntityName, InstanceName, NodeName, ServiceName, Tag};
 use crate::words::time::Timestamp;
 
 /// Most instances on one node.
@@ -80,6 +81,15 @@ pub struct KnownService {
     /// Time since which it has no instances, by the server's clock; `None` while it has some. It is forgotten
     /// some time later.
     pub idle_since: Option<Timestamp>,
+}
+
+/// The instance as which a member of an ensemble is registered: one of the service that has the name of its ensemble.
+#[must_use]
+pub fn instance_of_member(
+    ensemble: &EnsembleName,
+    number: MemberNumber,
+) -> Option<(ServiceName, InstanceName)> {
+    Some((ensemble.as_str().parse().ok()?, alloc::format!("{ensemble}-{number}").parse().ok()?))
 }
 
 impl CheckStatus {

@@ -120,7 +120,8 @@ fn impaired(fleet: &Fleet, readable: &Readable, now: Timestamp) -> Vec<ImpairedE
         let wanted = wanted(kept.value.size, &counts);
         let held = members.is_some_and(|members| members.value.is_held(fleet.epoch));
         let unrecorded = fleet.unrecorded_of(name).count();
-        (held || unrecorded > 0 || is_impaired(wanted, &counts)).then(|| ImpairedEnsemble {
+        let is_to_be_seen = held || unrecorded > 0 || counts.warning > 0;
+        (is_to_be_seen || is_impaired(wanted, &counts)).then(|| ImpairedEnsemble {
             ensemble: name.to_string(),
             members: counts.members as u64,
             working: counts.working as u64,
@@ -129,6 +130,7 @@ fn impaired(fleet: &Fleet, readable: &Readable, now: Timestamp) -> Vec<ImpairedE
             working_osds: counts.working_osds as u64,
             staying: 0,
             unrecorded: unrecorded as u64,
+            warning: counts.warning as u64,
             held,
         })
     });

@@ -77,7 +77,7 @@ impl EnsembleGauges {
             self.members.get_or_create(&labels).set(number(count));
         }
         let counts = members.map(|members| counts(fleet, members)).unwrap_or_default();
-        let EnsembleCounts { members, working, osds, working_osds } = counts;
+        let EnsembleCounts { members, working, warning: _, osds, working_osds } = counts;
         set(&self.serving, members);
         set(&self.working, working);
         set(&self.osds, osds);

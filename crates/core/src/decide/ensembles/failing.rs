@@ -10,6 +10,7 @@ use crate::records::ensemble::{EnsembleService, RedisSettings};
 use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase};
 use crate::records::member::{MemberReport, MemberState, Replication};
 use crate::records::osd::OsdPhase;
+use crate::records::registrations::{CheckStatus, ServiceRegistration, instance_of_member};
 use crate::words::counter::MemberNumber;
 use crate::words::name::NodeName;
 use crate::words::time::{Span, Timestamp};
@@ -47,6 +48,8 @@ pub struct EnsembleCounts {
     pub members: usize,
     /// Those of them that work.
     pub working: usize,
+    /// Those of them that work and warn.
+    pub warning: usize,
     /// OSDs that have data, or may have.
     pub osds: usize,
     /// Those of them that work.
@@ -60,7 +63,19 @@ pub fn said<'a>(members: &EnsembleMembers, number: MemberNumber, report: &'a Mem
     report.reason.strip_prefix(&own).unwrap_or(&report.reason)
 }
 
-/// What does not work of an ensemble on nodes that are heard of. Of what is on others, nothing is known.
+/// The service instance of a member that works and warns, as of one whose directory is gone; `None` if it does not warn.
+fn warning<'a>(
+    fleet: &'a Fleet,
+    members: &EnsembleMembers,
+    (number, member): (MemberNumber, &Member),
+) -> Option<&'a ServiceRegistration> {
+    working(fleet, members, number)?;
+    let key = instance_of_member(&members.ensemble, number)?;
+    let instance = fleet.registrations.get(&member.node)?.value.instances.get(&key)?;
+    matches!(instance.serving, CheckStatus::Warning { .. }).then_some(instance)
+}
+
+/// What does not work of an ensemble on nodes that are heard of, and what warns. Of what is on others, nothing is known.
 #[must_use]
 pub fn failing(fleet: &Fleet, members: &EnsembleMembers, now: Timestamp) -> Vec<FailingPart> {
     let own = members.members.iter().filter_map(|(number, member)| {
@@ -70,16 +85,19 @@ pub fn failing(fleet: &Fleet, members: &EnsembleMembers, now: Timestamp) -> Vec<
         let serves = member.phase == MemberPhase::Serving;
         let idle = replication(fleet, members, *number).filter(|_| serves);
         let idle = idle.and_then(|said| idleness(members, said));
-        (is_to_work && (fails || idle.is_some())).then(|| FailingPart {
+        let warning = warning(fleet, members, (*number, member)).filter(|_| !fails);
+        (is_to_work && (fails || idle.is_some() || warning.is_some())).then(|| FailingPart {
             part: EnsemblePart::Member(*number),
             node: member.node.clone(),
-            since: match idle {
-                Some(_) => idle_since(members, *number).unwrap_or(member.since),
-                None => reported(fleet, members, *number).map_or(member.since, |known| known.since),
+            since: match (idle, warning) {
+                (Some(_), _) => idle_since(members, *number).unwrap_or(member.since),
+                (None, Some(warning)) => warning.since,
+                (None, None) => reported(fleet, members, *number).map_or(member.since, |known| known.since),
             },
-            reason: match (said(members, *number, report), idle) {
-                ("", Some(idle)) => idle.to_string(),
-                (said, _) => said.to_string(),
+            reason: match (said(members, *number, report), idle, warning.map(|of| &of.serving)) {
+                ("", Some(idle), _) => idle.to_string(),
+                ("", None, Some(CheckStatus::Warning { reason })) => reason.to_string(),
+                (said, _, _) => said.to_string(),
             },
         })
     });
@@ -220,6 +238,8 @@ pub fn counts(fleet: &Fleet, members: &EnsembleMembers) -> EnsembleCounts {
         working(fleet, members, number)
             .is_some_and(|report| !report.replication.as_ref().is_some_and(is_idle))
     };
+    let serves_and_warns =
+        serving.clone().filter(|(number, member)| warning(fleet, members, (**number, member)).is_some());
     let osds: Vec<_> = known(fleet, members)
         .into_iter()
         .filter(|known| matches!(known.osd.phase, OsdPhase::In | OsdPhase::Out))
@@ -231,6 +251,7 @@ pub fn counts(fleet: &Fleet, members: &EnsembleMembers) -> EnsembleCounts {
             true => serving.filter(|(number, _)| works(**number)).count(),
             false => 0,
         },
+        warning: serves_and_warns.count(),
         osds: osds.len(),
         working_osds: osds.iter().filter(|known| known.is_up() == Some(true)).count(),
     }

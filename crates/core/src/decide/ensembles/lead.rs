@@ -238,7 +238,7 @@ fn held_by(step: &PrimaryStep) -> Option<String> {
             Some(format!(", as {} still had data from it, or connections to it", listed(numbers)))
         }
         PrimaryWait::Quiet { .. } => Some(", as another one took over less than an hour before".to_string()),
-        PrimaryWait::TooFewReached { reached, needed, silent, anew } => {
+        PrimaryWait::TooFewReached { reached, needed, silent, anew, is_back: _ } => {
             let silent = (!silent.is_empty()).then(|| format!("; without contact: {}", listed(silent)));
             let anew = (!anew.is_empty()).then(|| format!("; started anew: {}", listed(anew)));
             let of = format!(", as {reached} of {needed} that are needed were known to have its data");

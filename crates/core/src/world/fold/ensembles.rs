@@ -10,7 +10,7 @@ use crate::records::member::{MemberOrder, NodeMembers};
 use crate::records::osd::OsdsOrder;
 use crate::records::secret::Secret;
 use crate::words::counter::Revision;
-use crate::words::name::{DeviceSerial, EnsembleName, NodeName, SecretName};
+use crate::words::name::{DeviceSerial, EnsembleName, NodeName, SecretName, ServiceName};
 use crate::world::fleet::Fleet;
 
 impl Fleet {
@@ -65,7 +65,25 @@ impl Fleet {
             self.order_member(&node, &name, Some(order));
         }
         self.order_osds(&name, before.as_deref(), &osds);
+        self.primary_changed(&name, before.as_deref(), revision);
         self.settle_ensemble(&name, revision);
+    }
+
+    /// Another member may be the primary: which one clients find as it is in the catalogue.
+    fn primary_changed(&mut self, name: &EnsembleName, before: Option<&EnsembleMembers>, revision: Revision) {
+        let of = |members: &EnsembleMembers| (members.lead.primary, members.is_held(self.epoch));
+        let after = self.ensemble_members.get(name).map(|kept| kept.value.clone());
+        if before.map(of) == after.as_deref().map(of) {
+            return;
+        }
+        // Also those whose members are not recorded, and that say that they have one.
+        let service = name.as_str().parse::<ServiceName>().ok();
+        let service = service.and_then(|service| self.catalogue.service(&service));
+        let instances = service.into_iter().flat_map(|service| service.instances());
+        let nodes: BTreeSet<NodeName> = instances.map(|instance| instance.node.clone()).collect();
+        for node in nodes {
+            self.offers_changed(&node, None, revision);
+        }
     }
 
     pub(super) fn delete_ensemble_members(&mut self, name: &EnsembleName, revision: Revision) {
@@ -78,6 +96,7 @@ impl Fleet {
             self.order_member(&member.node, name, None);
         }
         self.order_osds(name, before.as_deref(), &BTreeMap::new());
+        self.primary_changed(name, before.as_deref(), revision);
         self.settle_ensemble(name, revision);
     }
 

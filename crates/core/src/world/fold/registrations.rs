@@ -1,6 +1,7 @@
 //! The catalogue, folded from service registrations and the presence of their nodes.
 
 use alloc::collections::BTreeSet;
+use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -11,8 +12,11 @@ use crate::records::node::{Drain, PresenceState};
 use crate::records::registrations::{CheckStatus, ServiceRegistrations};
 use crate::records::versioned::Versioned;
 use crate::words::addresses::Addresses;
-use crate::words::counter::Revision;
-use crate::words::name::{InstanceName, NodeName, ServiceName};
+use crate::words::counter::{MemberNumber, Revision};
+use crate::words::name::{EnsembleName, InstanceName, NodeName, ServiceName, Tag};
+
+/// The tag of the member that takes writes.
+const PRIMARY: &str = "primary";
 
 impl Fleet {
     /// The registrations or presence of a node changed, or it was added or removed.
@@ -74,6 +78,7 @@ impl Fleet {
         let revisions = revisions.chain(self.presences.values().map(|kept| kept.revision));
         let revisions = revisions.chain(self.registrations.values().map(|kept| kept.revision));
         let revisions = revisions.chain(self.services.values().map(|kept| kept.revision));
+        let revisions = revisions.chain(self.ensemble_members.values().map(|kept| kept.revision));
         let revisions = revisions.chain([self.service_forgotten_at]);
         self.catalogue_log = CatalogueLog::begin(revisions.max().unwrap_or_default());
     }
@@ -138,11 +143,42 @@ impl Fleet {
                 .clone()
                 .unwrap_or_else(|| Addresses::clone(&registrations.addresses)),
             port: registration.port,
-            tags: registration.tags.clone(),
+            tags: self.tags(&registrations.node, key, &registration.tags),
             meta: registration.meta.clone(),
             level,
             since,
         })
+    }
+}
+
+impl Fleet {
+    /// What clients select an instance by. Of the members of an ensemble with a primary only the one that is recorded as it is found as it: an
+    /// agent that accepts no orders goes on saying that its own is. After a restore they know better.
+    fn tags(
+        &self,
+        node: &NodeName,
+        (service, instance): &(ServiceName, InstanceName),
+        said: &BTreeSet<Tag>,
+    ) -> BTreeSet<Tag> {
+        let mut tags = said.clone();
+        if !tags.iter().any(|tag| tag.as_str() == PRIMARY) {
+            return tags;
+        }
+        let members =
+            service.as_str().parse().ok().and_then(|name| self.ensemble_members.get::<EnsembleName>(&name));
+        let members = members.map(|kept| &*kept.value).filter(|members| !members.is_held(self.epoch));
+        let Some((members, primary)) = members.and_then(|members| Some((members, members.lead.primary?)))
+        else {
+            return tags;
+        };
+        let number =
+            instance.as_str().strip_prefix(&format!("{service}-")).and_then(|rest| rest.parse().ok());
+        let Some(number) = number.map(MemberNumber::new) else { return tags };
+        let is_recorded = members.members.get(&primary).is_some_and(|member| member.node == *node);
+        if number != primary || !is_recorded {
+            tags.retain(|tag| tag.as_str() != PRIMARY);
+        }
+        tags
     }
 }
 

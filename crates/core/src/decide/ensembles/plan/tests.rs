@@ -6,6 +6,7 @@ mod working;
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::access::NamePattern;
 use crate::decide::ensembles::requests::replace_refusal;
 use crate::records::annotation::Annotation;
 use crate::records::ensemble::{
@@ -152,7 +153,7 @@ fn node(number: u64, labels: Labels) -> Node {
         decommissioned: None,
         rescan: RescanNumber::ZERO,
         logical: None,
-        services: Vec::new(),
+        services: [NamePattern::Any].to_vec(),
     }
 }
 

@@ -83,8 +83,8 @@ pub(super) fn describe(
             until.since(now).brief(),
             members.ensemble
         ),
-        PrimaryWait::TooFewReached { reached, needed, silent, anew } => {
-            too_few((*reached, *needed), (silent, anew), members)
+        PrimaryWait::TooFewReached { reached, needed, silent, anew, is_back } => {
+            too_few((*reached, *needed), (silent, anew, *is_back), members)
         }
         PrimaryWait::NoCandidate => {
             "the primary does not work, and no other member has what it wrote: start it again".to_string()
@@ -279,7 +279,7 @@ fn still_streams(members: &EnsembleMembers, numbers: &[MemberNumber], has_agent:
 /// That too few of the others have what the primary wrote: they do not answer, or were started anew, so that it is not known what they have.
 fn too_few(
     (reached, needed): (usize, usize),
-    (silent, anew): (&[MemberNumber], &[MemberNumber]),
+    (silent, anew, is_back): (&[MemberNumber], &[MemberNumber], bool),
     members: &EnsembleMembers,
 ) -> String {
     if silent.is_empty() && anew.is_empty() {
@@ -301,10 +301,14 @@ fn too_few(
     };
     let start = match silent {
         [] => "start the primary with its data".to_string(),
+        _ if is_back => {
+            format!("start {} with their data, and the one that has most goes on", all(members, silent))
+        }
         _ => format!("start {}, or the primary, with their data", all(members, silent)),
     };
+    let primary = if is_back { "was started anew, and takes no writes" } else { "does not work" };
     format!(
-        "the primary does not work, and {why}; {start}; if these are lost for good, name the one to go on with: bellwether ensemble failover {} \
+        "the primary {primary}, and {why}; {start}; if these are lost for good, name the one to go on with: bellwether ensemble failover {} \
          --to MEMBER --accept-data-loss",
         members.ensemble
     )

@@ -53,7 +53,7 @@ pub(super) fn fail_over(
         };
     }
     if reached.len() < needed {
-        return PrimaryStep::Wait(too_few((reached.len(), needed), primary, members));
+        return PrimaryStep::Wait(too_few((reached.len(), needed), (primary, has_own), members));
     }
     // Only where an acknowledgement lets another one take over.
     let quiet_until = record.failed_over.map(|at| at.plus(spec.quiet));
@@ -76,13 +76,17 @@ pub(super) fn fail_over(
 }
 
 /// Too few of those that may have what was acknowledged are reached.
-fn too_few((reached, needed): (usize, usize), primary: MemberNumber, members: &Instances) -> PrimaryWait {
+fn too_few(
+    (reached, needed): (usize, usize),
+    (primary, is_back): (MemberNumber, bool),
+    members: &Instances,
+) -> PrimaryWait {
     let unreached = holders(primary, members).filter(|(_, member)| !member.is_reached());
     let (anew, silent): (Vec<_>, Vec<_>) =
         unreached.partition(|(_, member)| member.state == InstanceState::Up);
     let numbers =
         |members: Vec<(&MemberNumber, &Instance)>| members.into_iter().map(|(number, _)| *number).collect();
-    PrimaryWait::TooFewReached { reached, needed, silent: numbers(silent), anew: numbers(anew) }
+    PrimaryWait::TooFewReached { reached, needed, silent: numbers(silent), anew: numbers(anew), is_back }
 }
 
 /// The replicas that ever had data: they may have an acknowledged write, whatever became of it.

@@ -130,6 +130,8 @@ pub enum PrimaryWait {
         silent: Vec<MemberNumber>,
         /// Those that answer, and were started anew: what they have is not known.
         anew: Vec<MemberNumber>,
+        /// Whether the primary answers, was started anew and has its data: it goes on once the others answer, too, and have no more.
+        is_back: bool,
     },
     /// None of those that are reached has the history of the primary.
     NoCandidate,

@@ -66,7 +66,7 @@ fn nobody_takes_over_while_an_acknowledged_write_may_be_on_none_of_those_that_ar
     model.now += 1_000;
     let silent = [number(3)].to_vec();
     let anew = Vec::new();
-    let too_few = PrimaryWait::TooFewReached { reached: 1, needed: 2, silent, anew };
+    let too_few = PrimaryWait::TooFewReached { reached: 1, needed: 2, silent, anew, is_back: false };
     assert_eq!(model.act(), PrimaryStep::Wait(too_few));
     model.change(2, |process| process.agent_is_dead = false);
     assert_eq!(model.act(), PrimaryStep::Follow([number(2), number(3)].to_vec(), None));
@@ -160,7 +160,7 @@ fn a_primary_that_was_started_anew_is_followed_by_a_replica_or_itself_if_nobody_
     assert_eq!(step(&members), PrimaryStep::Promote(number(1)));
     members.get_mut(&number(3)).unwrap().state = InstanceState::Silent { since: at(0) };
     let (silent, anew) = ([number(3)].to_vec(), [number(2)].to_vec());
-    let too_few = PrimaryWait::TooFewReached { reached: 0, needed: 2, silent, anew };
+    let too_few = PrimaryWait::TooFewReached { reached: 0, needed: 2, silent, anew, is_back: true };
     assert_eq!(step(&members), PrimaryStep::Wait(too_few), "the other one may have more");
 }
 

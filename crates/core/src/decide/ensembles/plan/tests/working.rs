@@ -1,11 +1,17 @@
 //! What counts as working of a Redis, by what its members and their nodes say: without the replicas that a primary needs for writes, nothing does.
 
+use std::collections::BTreeSet;
+
 use super::*;
 use crate::decide::ensembles::failing::{counts, failing};
 use crate::decide::ensembles::health::working;
 use crate::records::ensemble::RedisSettings;
 use crate::records::ensemble_members::RemovalReason;
 use crate::records::member::Replication;
+use crate::records::registrations::{
+    CheckStatus, ServiceRegistration, ServiceRegistrations, instance_of_member,
+};
+use crate::words::addresses::Addresses;
 use crate::words::time::Span;
 
 /// Three members of a Redis on nodes of the same numbers, of which the first is the primary and the others get its data.
@@ -54,6 +60,35 @@ impl Cache {
         let mut report = report(&self.members, MemberNumber::new(number), MemberState::Working);
         report.replication = Some(said);
         self.site.tell(&self.members, number, report);
+    }
+
+    /// The node of a member registers it with these tags.
+    fn registers(&mut self, number: u64, tags: &[&str], serving: CheckStatus) {
+        let registration = ServiceRegistration {
+            addresses: None,
+            port: Some(6379),
+            tags: tags.iter().map(|tag| tag.parse().unwrap()).collect(),
+            meta: BTreeMap::new(),
+            entity: None,
+            waits_for: BTreeSet::new(),
+            serving,
+            since: NOW,
+        };
+        let key = instance_of_member(&self.members.ensemble, MemberNumber::new(number)).unwrap();
+        let instances = BTreeMap::from([(key, registration)]);
+        let (node, addresses) = (name(number), Addresses::default());
+        self.site.put(Record::Registrations(ServiceRegistrations { node, addresses, instances }));
+    }
+
+    /// The numbers of the members that clients find as the primary.
+    fn found(&self) -> Vec<u64> {
+        let service = self.fleet().catalogue.service(&"cache".parse().unwrap()).unwrap();
+        let is_found = |number: &u64| {
+            let (_, id) = instance_of_member(&self.members.ensemble, MemberNumber::new(*number)).unwrap();
+            let instance = service.instance(&name(*number), &id);
+            instance.is_some_and(|of| of.tags.iter().any(|tag| tag.as_str() == "primary"))
+        };
+        (1..=3).filter(is_found).collect()
     }
 
     fn fleet(&self) -> &Fleet {
@@ -175,6 +210,44 @@ fn after_a_restore_replicas_of_a_primary_that_is_not_recorded_count() {
     assert_eq!(cache.counted(), 3);
     (1..=3).for_each(|number| cache.says(number, |said| (said.is_primary, said.streams) = (false, false)));
     assert_eq!(cache.counted(), 0);
+}
+
+/// Such as one whose directory is gone: it serves, and is lost with its process.
+#[test]
+fn a_member_that_works_and_warns_is_told_of_and_counts() {
+    let mut cache = Cache::new(1);
+    let mut registers = |serving: CheckStatus| {
+        cache.registers(2, &[], serving);
+        let counts = counts(cache.fleet(), &cache.members);
+        (counts.working, counts.warning, cache.failing())
+    };
+    assert_eq!(registers(CheckStatus::Passing), (3, 0, Vec::new()));
+    let warning = || CheckStatus::Warning { reason: "its directory is gone".into() };
+    assert_eq!(registers(warning()), (3, 1, ["db-2 its directory is gone".to_string()].to_vec()));
+}
+
+/// An agent that accepts no orders, as on a full disk, goes on saying that its own is the primary.
+#[test]
+fn clients_find_the_recorded_primary_alone() {
+    let mut cache = Cache::new(1);
+    let record = |cache: &mut Cache| cache.site.put(Record::EnsembleMembers(cache.members.clone()));
+    cache.registers(1, &["primary"], CheckStatus::Passing);
+    assert_eq!(cache.found(), [1], "a service that somebody runs");
+    record(&mut cache);
+    assert_eq!(cache.found(), [1]);
+    cache.members.lead.primary = Some(MemberNumber::new(2));
+    record(&mut cache);
+    assert!(cache.found().is_empty(), "the former one still says so");
+    cache.registers(2, &["primary"], CheckStatus::Passing);
+    cache.registers(1, &["primary"], CheckStatus::Warning { reason: "its disk is full".into() });
+    assert_eq!(cache.found(), [2]);
+    cache.members.members.remove(&MemberNumber::new(1));
+    record(&mut cache);
+    assert_eq!(cache.found(), [2], "removed, and not stopped");
+    // After a restore it is as they say.
+    cache.members.contradicted.insert("n-4".to_string());
+    record(&mut cache);
+    assert_eq!(cache.found(), [1, 2]);
 }
 
 #[test]
