@@ -27,6 +27,10 @@ async fn members_of_an_ensemble_that_was_created_anew_after_the_backup_are_left_
         said(&why).matches("of another ensemble of this name").count() >= members.len()
     })
     .await;
+    let told = said(&why);
+    assert!(!told.contains("ensemble resume") && told.contains("ensemble delete cache"), "{told}");
+    let resumed = place.run(&["ensemble", "resume", "cache", "--accept-data-loss", "--yes"]);
+    assert!(text(&resumed.stderr).contains("ensemble delete cache"), "{}", text(&resumed.stderr));
     writer.goes_on().await;
     assert_eq!(running(), pids);
 

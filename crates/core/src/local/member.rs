@@ -11,7 +11,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use crate::records::member::{MemberOrder, MemberStart, MemberState, MemberTask};
+use crate::records::member::{MemberOrder, MemberStart, MemberState, MemberTask, NAMESAKE};
 use crate::words::counter::MemberNumber;
 use crate::words::name::EnsembleName;
 
@@ -218,7 +218,7 @@ impl MemberSight<'_> {
         }
         let has = if running.is_some() { "which runs" } else { "with its data" };
         let reason = format!(
-            "is not started: its node has member {} of another ensemble of this name in {}, {has}, as after a restore of a backup from before that one was \
+            "is not started: its node has member {} {NAMESAKE} in {}, {has}, as after a restore of a backup from before that one was \
              created; to keep that one, restore a newer backup, or delete this ensemble, which leaves it as it is",
             other.number, self.place
         );

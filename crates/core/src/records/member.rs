@@ -26,6 +26,9 @@ pub const MAX_NODE_MEMBERS: usize = 16;
 /// Most bytes of all texts that are reported of a member.
 pub const MAX_MEMBER_BYTES: usize = 32_768;
 
+/// How a node says that it has a member of another ensemble, which was created under the name of the ordered one, or had it before.
+pub const NAMESAKE: &str = "of another ensemble of this name";
+
 /// The name of a member in its store, where the store knows members by names that are given to them.
 #[must_use]
 pub fn store_name(ensemble: &EnsembleName, number: MemberNumber) -> String {

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 pub use self::present::FoundMember;
 use self::present::unrecorded;
-use super::restored::{Evidence, fresh, said};
+use super::restored::{Evidence, fresh, namesakes, said};
 use super::strangers::own_number;
 use crate::records::ensemble::EnsembleService;
 use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, RemovalReason};
@@ -76,6 +76,12 @@ pub fn nobody_there(fleet: &Fleet, members: &EnsembleMembers) -> Option<String> 
         |(number, member): (&MemberNumber, &Member)| said(fleet, members, (*number, member)).is_some();
     if members.members.iter().any(works) || !found(fleet, members).is_empty() {
         return None;
+    }
+    if namesakes(fleet, members).next().is_some() {
+        return Some(format!(
+            "none of the members that are recorded works, and their nodes have another ensemble of this name: to keep that one, restore a newer backup, or delete              this ensemble, which leaves it as it is: bellwether ensemble delete {}",
+            members.ensemble
+        ));
     }
     let others = unrecorded(fleet, members).filter(|(_, of)| of.runs);
     let others: Vec<String> =

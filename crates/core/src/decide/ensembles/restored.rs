@@ -11,7 +11,7 @@ use super::strangers::{listed, named, own_number};
 use crate::records::ensemble::EnsembleService;
 use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase};
 use crate::records::event::EventDraft;
-use crate::records::member::{MemberReport, Membership, NodeMembers};
+use crate::records::member::{MemberReport, Membership, NAMESAKE, NodeMembers};
 use crate::records::probes::StoreMember;
 use crate::words::counter::MemberNumber;
 use crate::words::name::{EnsembleName, NodeName};
@@ -53,13 +53,29 @@ pub fn evidence(fleet: &Fleet, members: &EnsembleMembers) -> Evidence {
         let seen = contradicted.iter().filter(|what| !now.contains(what));
         seen.map(|what| format!("it was seen since that {what}")).collect::<Vec<_>>()
     };
+    let namesakes = namesakes(fleet, members).filter(|_| is_told);
+    let namesakes: Vec<String> =
+        namesakes.map(|node| format!("node {node} has a member {NAMESAKE}")).collect();
     match present(fleet, members) {
-        Evidence::Unknown(unknown) if !contradicted.is_empty() => {
-            Evidence::Other([seen(&[]), unknown].concat())
+        Evidence::Unknown(unknown) if !contradicted.is_empty() || !namesakes.is_empty() => {
+            Evidence::Other([seen(&[]), namesakes, unknown].concat())
         }
         Evidence::Other(other) => Evidence::Other([seen(&other), other].concat()),
         evidence @ (Evidence::Same | Evidence::Unknown(_)) => evidence,
     }
+}
+
+/// The nodes that have said since the restore that they have a member of another ensemble of this name in the place of the recorded one.
+pub(super) fn namesakes<'a>(
+    fleet: &'a Fleet,
+    members: &'a EnsembleMembers,
+) -> impl Iterator<Item = &'a NodeName> {
+    let nodes = members.members.values().filter_map(|member| {
+        let known = fresh(fleet, member)?.members.get(&members.ensemble)?;
+        let is_recorded = known.report.identity == members.identity;
+        (is_recorded && known.report.reason.contains(NAMESAKE)).then_some(&member.node)
+    });
+    nodes.filter(|node| fleet.active_node(node).is_some())
 }
 
 /// What contradicts the records now.

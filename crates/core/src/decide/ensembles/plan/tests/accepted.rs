@@ -7,7 +7,7 @@ use super::*;
 use crate::decide::ensembles::accepted::{accept, choice_of_primary, found, may_be_recorded, nobody_there};
 use crate::decide::ensembles::restored::{Evidence, evidence, line};
 use crate::records::ensemble_members::RemovalReason;
-use crate::records::member::{MemberStart, MemberTask};
+use crate::records::member::{MemberStart, MemberTask, NAMESAKE};
 use crate::records::primary::Promotion;
 
 /// The primary that is recorded is the primary of another history, and others follow it in that: they go on so, and none of them was started anew.
@@ -298,6 +298,23 @@ fn who_was_named_by_a_person_is_the_primary_whatever_others_do() {
     for named_in in [None, Some(Epoch::new(EPOCH.get() - 1))] {
         assert_eq!(named(3, named_in).0.lead.primary, Some(MemberNumber::new(1)));
     }
+}
+
+/// It was deleted and created anew since the backup: what is recorded can start nowhere.
+#[test]
+fn one_whose_nodes_have_a_newer_ensemble_of_its_name_does_not_go_on_and_may_be_deleted() {
+    let mut restored = Restored::new(store(EnsembleSize::Number(3)));
+    let members = restored.members.clone();
+    let mut report = report(&members, MemberNumber::new(2), MemberState::Failed);
+    report.reason = format!("is not started: its node has member 1 {NAMESAKE} in /data, which runs");
+    restored.site.tell(&members, 2, report);
+    let Evidence::Other(what) = restored.evidence() else { panic!("{:?}", restored.evidence()) };
+    assert_eq!(what[0], format!("node db-2 has a member {NAMESAKE}"));
+    let why = nobody_there(restored.fleet(), &restored.members).unwrap();
+    assert!(why.ends_with(&format!("bellwether ensemble delete {}", members.ensemble)), "{why}");
+    assert!(restored.waiting().ends_with(&why) && !restored.waiting().contains("ensemble resume"));
+    restored.lists(1, &["id-1", "id-2", "id-3"]);
+    assert!(nobody_there(restored.fleet(), &restored.members).is_none(), "one works");
 }
 
 /// All were replaced since the backup: going on with those that are recorded would lead nowhere.
